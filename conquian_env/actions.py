@@ -1,0 +1,49 @@
+"""The 83 actions and the public events, by id and by name.
+
+0 ``pass`` (pass, decline, do not insist) · 1 ``take`` · 2 ``force`` · 3 + c ``lay`` card c from
+hand · 43 + c ``discard`` card c. An event is one byte: bit 7 the seat, the rest an action id or
+83 + c, the turning of card c.
+"""
+
+from conquian_env.cards import NUM_CARDS, card, card_name
+from conquian_env.errors import IllegalActionError
+
+PASS, TAKE, FORCE = 0, 1, 2
+LAY = 3
+DISCARD = LAY + NUM_CARDS
+NUM_ACTIONS = DISCARD + NUM_CARDS
+TURN = NUM_ACTIONS
+SEAT_BIT = 7
+SEAT_FLAG, CODE_MASK = 1 << SEAT_BIT, (1 << SEAT_BIT) - 1
+
+_ANSWERS = ("pass", "take", "force")
+
+
+def action_name(action: int) -> str:
+    """The name of an action id, as in ``"discard 7D"`` for 59."""
+    if 0 <= action < LAY:
+        return _ANSWERS[action]
+    if LAY <= action < DISCARD:
+        return f"lay {card_name(action - LAY)}"
+    if DISCARD <= action < NUM_ACTIONS:
+        return f"discard {card_name(action - DISCARD)}"
+    raise IllegalActionError(f"unknown action {action}: ids run from 0 to {NUM_ACTIONS - 1}")
+
+
+def parse_action(text: str) -> int:
+    """The id of an action name; the inverse of ``action_name``."""
+    verb, *rest = text.split()
+    if verb in _ANSWERS and not rest:
+        return _ANSWERS.index(verb)
+    if verb in ("lay", "discard") and len(rest) == 1:
+        return (LAY if verb == "lay" else DISCARD) + card(rest[0])
+    raise IllegalActionError(
+        f"unknown action {text!r}: say pass, take, force, lay CARD or discard CARD"
+    )
+
+
+def event_text(event: int) -> str:
+    """An event in words, as in ``"seat 1 discard 7D"``."""
+    seat, code = event >> SEAT_BIT, event & CODE_MASK
+    what = f"turn {card_name(code - TURN)}" if code >= TURN else action_name(code)
+    return f"seat {seat} {what}"

@@ -1,0 +1,302 @@
+"""Many games at once, both seats, for self-play: loops over rows; no rule is written here."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conquian_env import engine
+from conquian_env.actions import DISCARD, LAY, NUM_ACTIONS, PASS, action_name
+from conquian_env.cards import count, lowest
+from conquian_env.deal import seed_bits
+from conquian_env.errors import IllegalActionError, OptionError
+from conquian_env.game import Game
+from conquian_env.jit import jit
+from conquian_env.melds import rulebook
+from conquian_env.observation import (
+    MASK_PADDING,
+    MASK_WORDS,
+    OBSERVATION_WORDS,
+    write_mask,
+    write_observation,
+)
+from conquian_env.rules import RuleSet, rule_set
+from conquian_env.state import NONE, PHASE_OVER, STATE
+from conquian_env.view import Views, views_of
+
+
+@jit
+def _settle(row: np.void, book: np.void, skip_forced: bool) -> tuple[int, int, int]:
+    """The legal masks of the next decision; with ``skip_forced`` the next real one."""
+    answers, lays, discards = engine.legal(row, book)
+    while skip_forced and row["phase"] != PHASE_OVER:
+        only = engine.only_action(answers, lays, discards)
+        if only < 0:
+            break
+        engine.apply(row, only, book)
+        answers, lays, discards = engine.legal(row, book)
+    return answers, lays, discards
+
+
+@jit
+def _pay(row: np.void, reward: NDArray[np.float32]) -> None:
+    reward[0] = reward[1] = 0.0
+    if row["winner"] != NONE:
+        reward[row["winner"]], reward[1 - row["winner"]] = 1.0, -1.0
+
+
+@jit
+def _write(
+    row: np.void,
+    legal: NDArray[np.int64],
+    observation: NDArray[np.int64],
+    mask: NDArray[np.int64],
+) -> None:
+    write_observation(row, row["actor"], observation)
+    write_mask(legal[0], legal[1], legal[2], mask)
+
+
+@jit
+def _redeal(
+    rows: NDArray[np.void],
+    books: NDArray[np.void],
+    chosen: NDArray[np.bool_],
+    stride: int,
+    skip_forced: bool,
+    autoreset: bool,
+    legal: NDArray[np.int64],
+    observation: NDArray[np.int64],
+    mask: NDArray[np.int64],
+    actor: NDArray[np.int8],
+    reward: NDArray[np.float32],
+    done: NDArray[np.bool_],
+) -> None:
+    book = books[0]
+    for i in range(len(rows)):
+        if not chosen[i]:
+            continue
+        row = rows[i]
+        engine.deal(row, row["seed"], row["deal"] + stride, book)
+        answers, lays, discards = _settle(row, book, skip_forced)
+        while autoreset and row["phase"] == PHASE_OVER:  # no real choice in the whole deal
+            engine.deal(row, row["seed"], row["deal"] + stride, book)
+            answers, lays, discards = _settle(row, book, skip_forced)
+        done[i] = row["phase"] == PHASE_OVER
+        if done[i]:
+            answers = 1 << PASS
+        _pay(row, reward[i])
+        legal[i, 0], legal[i, 1], legal[i, 2] = answers, lays, discards
+        _write(row, legal[i], observation[i], mask[i])
+        actor[i] = row["actor"]
+
+
+@jit
+def _step(
+    rows: NDArray[np.void],
+    books: NDArray[np.void],
+    actions: NDArray[np.int64],
+    stride: int,
+    skip_forced: bool,
+    autoreset: bool,
+    legal: NDArray[np.int64],
+    observation: NDArray[np.int64],
+    mask: NDArray[np.int64],
+    actor: NDArray[np.int8],
+    reward: NDArray[np.float32],
+    done: NDArray[np.bool_],
+) -> None:
+    book = books[0]
+    for i in range(len(rows)):
+        row = rows[i]
+        if row["phase"] == PHASE_OVER:  # finished before, and not to be dealt again
+            reward[i, 0] = reward[i, 1] = 0.0
+            continue
+        engine.apply(row, actions[i], book)
+        answers, lays, discards = _settle(row, book, skip_forced)
+        done[i] = row["phase"] == PHASE_OVER
+        _pay(row, reward[i])
+        while autoreset and row["phase"] == PHASE_OVER:
+            engine.deal(row, row["seed"], row["deal"] + stride, book)
+            answers, lays, discards = _settle(row, book, skip_forced)
+        if row["phase"] == PHASE_OVER:
+            answers = 1 << PASS
+        legal[i, 0], legal[i, 1], legal[i, 2] = answers, lays, discards
+        _write(row, legal[i], observation[i], mask[i])
+        actor[i] = row["actor"]
+
+
+@jit
+def _first_illegal(legal: NDArray[np.int64], actions: NDArray[np.int64]) -> int:
+    for i in range(len(actions)):
+        action = actions[i]
+        if action < 0 or action >= NUM_ACTIONS:
+            return i
+        if action >= DISCARD:
+            allowed = legal[i, 2] >> (action - DISCARD) & 1
+        else:
+            allowed = (legal[i, 0] | legal[i, 1] << LAY) >> action & 1
+        if not allowed:
+            return i
+    return -1
+
+
+@jit
+def _pick(legal: NDArray[np.int64], words: NDArray[np.int64], actions: NDArray[np.int64]) -> None:
+    """The legal action at place ``word * number of legal actions / 2**32`` of each row."""
+    for i in range(len(actions)):
+        low, high = legal[i, 0] | legal[i, 1] << LAY, legal[i, 2]
+        lows = count(low)
+        place = (words[i] * (lows + count(high))) >> 32
+        base = 0
+        if place >= lows:
+            low, base, place = high, DISCARD, place - lows
+        for _ in range(place):
+            low &= low - 1
+        actions[i] = base + lowest(low)
+
+
+class Batch:
+    """``num_games`` games side by side, stepped together; arrays are written in place.
+
+    Args:
+        num_games: rows.
+        rules: a RuleSet or the name of a preset.
+        seed: an int, and row i plays deals i, i + n, i + 2n, …; or one seed a row, and each row
+            plays deals 0, 1, 2, … of its own.
+        skip_forced: play single-option decisions at once, so that only real choices are seen. The
+            step that ends a deal pays both seats even if forced plies ended it; a deal without a
+            real choice is played through and counted.
+        autoreset: deal a finished row again at once. Otherwise it keeps its terminal observation,
+            ``done`` stays set, and only ``pass`` is legal, which does nothing and pays 0.
+
+    Attributes:
+        observation: uint8 [n, 416], the actor's (see ``observation.PIECES``).
+        mask: bool [n, 83], legal actions, never all false.
+        actor: int8 [n], the seat to act.
+        reward: float32 [n, 2], by seat, of the last step.
+        done: bool [n], the last step ended a deal.
+        deal: int64 [n], the deal being played; ply: int16 [n], actions so far in it. Read-only.
+
+    Raises:
+        RuleSetError, SeedError, OptionError: an argument is out of range.
+    """
+
+    def __init__(
+        self,
+        num_games: int,
+        rules: RuleSet | str = "classic",
+        seed: int | Sequence[int] | NDArray[np.uint64] = 0,
+        skip_forced: bool = False,
+        autoreset: bool = True,
+    ) -> None:
+        if isinstance(num_games, bool) or not isinstance(num_games, int) or num_games < 1:
+            raise OptionError(f"num_games must be a whole number from 1, not {num_games!r}")
+        rows = np.zeros(num_games, STATE)
+        if isinstance(seed, (int, np.integer)):
+            stride = num_games
+            rows["seed"] = seed_bits(int(seed))
+            rows["deal"] = np.arange(num_games) - stride
+        else:
+            if len(seed) != num_games:
+                raise OptionError(f"seed has {len(seed)} entries for {num_games} games")
+            stride = 1
+            rows["seed"] = [seed_bits(one) for one in seed]
+            rows["deal"] = -stride
+        self._allocate(rule_set(rules), rows, stride, bool(skip_forced), bool(autoreset))
+        self.reset()
+
+    def _allocate(
+        self,
+        rules: RuleSet,
+        rows: NDArray[np.void],
+        stride: int,
+        skip_forced: bool,
+        autoreset: bool,
+    ) -> None:
+        n = len(rows)
+        self.rules, self.num_games = rules, n
+        self.skip_forced, self.autoreset = skip_forced, autoreset
+        self._rows, self._stride, self._books = rows, stride, rulebook(rules)
+        self._legal = np.zeros((n, 3), np.int64)
+        self._observation = np.zeros((n, OBSERVATION_WORDS), np.int64)
+        self._mask = np.zeros((n, MASK_WORDS), np.int64)
+        self.observation: NDArray[np.uint8] = self._observation.view(np.uint8)
+        self.mask: NDArray[np.bool_] = self._mask.view(np.bool_)[:, MASK_PADDING:]
+        self.actor = np.zeros(n, np.int8)
+        self.reward = np.zeros((n, 2), np.float32)
+        self.done = np.zeros(n, np.bool_)
+        self.deal: NDArray[np.int64] = rows["deal"]
+        self.ply: NDArray[np.int16] = rows["ply"]
+        self.deal.flags.writeable = self.ply.flags.writeable = False
+
+    def step(self, actions: NDArray[np.integer[Any]] | Sequence[int]) -> None:
+        """Play one action in every row.
+
+        Args:
+            actions: integers [n], each legal in its row.
+
+        Raises:
+            IllegalActionError: some action is not legal; it names the first row, nothing changed.
+        """
+        chosen = np.ascontiguousarray(actions)
+        if chosen.shape != (self.num_games,) or chosen.dtype.kind not in "iu":
+            raise IllegalActionError(
+                f"actions must be integers of shape ({self.num_games},), "
+                f"not {chosen.dtype} of shape {chosen.shape}"
+            )
+        chosen = chosen.astype(np.int64, copy=False)
+        bad = _first_illegal(self._legal, chosen)
+        if bad >= 0:
+            raise IllegalActionError(f"row {bad}: {_name(int(chosen[bad]))} is not legal")
+        _step(
+            self._rows, self._books, chosen, self._stride, self.skip_forced, self.autoreset,
+            self._legal, self._observation, self._mask, self.actor, self.reward, self.done,
+        )  # fmt: skip
+
+    def reset(self, mask: NDArray[np.bool_] | None = None) -> None:
+        """Deal the rows of ``mask`` (bool [n]; None for all) again, each to its next deal."""
+        chosen = np.ones(self.num_games, np.bool_) if mask is None else np.asarray(mask)
+        if chosen.shape != (self.num_games,) or chosen.dtype != np.bool_:
+            raise OptionError(f"mask must be bool of shape ({self.num_games},)")
+        _redeal(
+            self._rows, self._books, chosen, self._stride, self.skip_forced, self.autoreset,
+            self._legal, self._observation, self._mask, self.actor, self.reward, self.done,
+        )  # fmt: skip
+
+    def sample_actions(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Uniformly random legal actions, int64 [n]."""
+        actions = np.empty(self.num_games, np.int64)
+        _pick(self._legal, rng.integers(0, 1 << 32, self.num_games, np.int64), actions)
+        return actions
+
+    def game(self, i: int) -> Game:
+        """Row ``i`` as a Game of its own."""
+        if not 0 <= i < self.num_games:
+            raise OptionError(f"row {i} is outside 0 to {self.num_games - 1}")
+        return Game.from_state(self.rules, self._rows[i : i + 1].copy())
+
+    def views(self, index: NDArray[np.int64], seeds: NDArray[np.uint64]) -> Views:
+        """What the actors of the rows ``index`` (int64 [k]) know, with a seed for each (uint64)."""
+        return views_of(self._rows[index], self.rules, seeds)
+
+    def __getstate__(self) -> dict[str, Any]:
+        arrays = (self._legal, self._observation, self._mask, self.actor, self.reward, self.done)
+        place = (self.rules, self._rows, self._stride, self.skip_forced, self.autoreset)
+        return {"place": place, "arrays": arrays}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        rules, rows, *rest = state["place"]
+        self._allocate(rules, rows.copy(), *rest)
+        own: tuple[NDArray[Any], ...] = (
+            self._legal, self._observation, self._mask, self.actor, self.reward, self.done
+        )  # fmt: skip
+        for mine, saved in zip(own, state["arrays"], strict=True):
+            mine[:] = saved
+
+    def __repr__(self) -> str:
+        return f"<Batch of {self.num_games} games>"
+
+
+def _name(action: int) -> str:
+    return action_name(action) if 0 <= action < NUM_ACTIONS else f"action {action}"

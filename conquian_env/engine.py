@@ -1,0 +1,191 @@
+"""The rules in motion: deal → legal actions → apply, on one row of dtype ``STATE``.
+
+Everything here is compiled by numba and also runs as plain Python (``NUMBA_DISABLE_JIT=1``).
+``row`` is a record of ``STATE`` and is changed in place; ``book`` is a record of ``RULEBOOK``.
+"""
+
+import numpy as np
+
+from conquian_env.actions import DISCARD, FORCE, LAY, PASS, SEAT_FLAG, TAKE, TURN
+from conquian_env.cards import NUM_CARDS, bit, count, lowest
+from conquian_env.deal import shuffle
+from conquian_env.jit import jit
+from conquian_env.melds import FORCE_AUTO, FORCE_OFF, is_legal_table, reach
+from conquian_env.state import (
+    NONE,
+    PHASE_FORCE,
+    PHASE_MELD,
+    PHASE_OFFERED,
+    PHASE_OVER,
+    PHASE_TURNED,
+    SOURCE_DISCARDED,
+    SOURCE_PASSED,
+    SOURCE_TURNED,
+)
+
+
+@jit
+def deal(row: np.void, seed: int, number: int, book: np.void) -> None:
+    """Deal afresh: two hands, the stock, and its first card turned for seat 0 (2.1, 3.1)."""
+    clear(row)
+    row["seed"], row["deal"] = seed, number
+    deck = row["stock"]
+    shuffle(deck, seed, number)
+    size = book["deal"]
+    for place in range(size):
+        row["hand"][0] |= bit(deck[place])
+        row["hand"][1] |= bit(deck[size + place])
+    row["stock_next"], row["stock_end"] = 2 * size, NUM_CARDS
+    turn(row, 0)
+
+
+@jit
+def clear(row: np.void) -> None:
+    """An empty state: no cards anywhere, nothing done."""
+    for seat in range(2):
+        row["hand"][seat] = row["table"][seat] = 0
+        row["declined"][seat] = row["discarded"][seat] = 0
+    row["dead"] = 0
+    row["face_up"] = row["source"] = row["winner"] = NONE
+    row["stock_next"] = row["stock_end"] = 0
+    row["ply"] = row["events"] = 0
+
+
+@jit
+def legal(row: np.void, book: np.void) -> tuple[int, int, int]:
+    """The legal actions as three masks: answers (bits PASS, TAKE, FORCE), lays, discards."""
+    seat, phase = row["actor"], row["phase"]
+    hand, table = row["hand"][seat], row["table"][seat]
+    if phase == PHASE_OVER:
+        return 0, 0, 0
+    if phase == PHASE_FORCE:
+        return 1 << PASS | 1 << FORCE, 0, 0
+    if phase == PHASE_MELD:
+        lays = reach(table, table | hand, book) & hand
+        return 0, lays, hand if is_legal_table(table, book) else 0
+    answers = 0
+    core = table | bit(row["face_up"])
+    if reach(core, core | hand, book) >= 0:
+        answers |= 1 << TAKE
+    if book["force"] != FORCE_AUTO or not forceable(row, seat, book):
+        answers |= 1 << PASS
+    return answers, 0, 0
+
+
+@jit
+def apply(row: np.void, action: int, book: np.void) -> None:
+    """Play a legal action of the actor."""
+    seat = int(row["actor"])
+    record(row, seat, action)
+    row["ply"] += 1
+    if action >= DISCARD:
+        discard(row, seat, action - DISCARD)
+    elif action >= LAY:
+        lay(row, seat, action - LAY, book)
+    elif action == TAKE:
+        take(row, seat, book)
+    elif action == FORCE:
+        take(row, 1 - seat, book)
+    elif row["phase"] == PHASE_FORCE:
+        stand(row, 1 - seat)
+    else:
+        decline(row, seat, book)
+
+
+@jit
+def turn(row: np.void, seat: int) -> None:
+    """The seat turns the next stock card (3.1, 3.7)."""
+    face_up = int(row["stock"][row["stock_next"]])
+    row["stock_next"] += 1
+    row["face_up"], row["source"] = face_up, SOURCE_TURNED
+    row["phase"], row["actor"] = PHASE_TURNED, seat
+    record(row, seat, TURN + face_up)
+
+
+@jit
+def take(row: np.void, seat: int, book: np.void) -> None:
+    """The face-up card goes to the seat's table, which may complete it (3.2, 4.3, 4.4, 5.1)."""
+    row["table"][seat] |= bit(row["face_up"])
+    row["face_up"] = row["source"] = NONE
+    row["phase"], row["actor"] = PHASE_MELD, seat
+    win_if_complete(row, seat, book)
+
+
+@jit
+def lay(row: np.void, seat: int, card_id: int, book: np.void) -> None:
+    """A hand card joins the take (3.2)."""
+    row["hand"][seat] ^= bit(card_id)
+    row["table"][seat] |= bit(card_id)
+    win_if_complete(row, seat, book)
+
+
+@jit
+def win_if_complete(row: np.void, seat: int, book: np.void) -> None:
+    """The target reached wins at once (5.1); a completed table is legal, as no lay dead-ends."""
+    if count(row["table"][seat]) == book["target"]:
+        row["phase"], row["winner"] = PHASE_OVER, seat
+
+
+@jit
+def discard(row: np.void, seat: int, card_id: int) -> None:
+    """The card that ends a take is offered to the other seat (3.5)."""
+    row["hand"][seat] ^= bit(card_id)
+    row["discarded"][seat] |= bit(card_id)
+    row["face_up"], row["source"] = card_id, SOURCE_DISCARDED
+    row["phase"], row["actor"] = PHASE_OFFERED, 1 - seat
+
+
+@jit
+def decline(row: np.void, seat: int, book: np.void) -> None:
+    """The seat passes or declines; the other may first be asked to insist (4.1)."""
+    row["declined"][seat] |= bit(row["face_up"])
+    if forceable(row, seat, book):
+        row["phase"], row["actor"] = PHASE_FORCE, 1 - seat
+    else:
+        stand(row, seat)
+
+
+@jit
+def forceable(row: np.void, seat: int, book: np.void) -> bool:
+    """Whether the seat's table alone could absorb the face-up card (4.1, 4.2)."""
+    table = row["table"][seat]
+    if book["force"] == FORCE_OFF or table == 0:
+        return False
+    if book["force_discards_only"] and row["source"] != SOURCE_DISCARDED:
+        return False
+    return is_legal_table(table | bit(row["face_up"]), book)
+
+
+@jit
+def stand(row: np.void, seat: int) -> None:
+    """The seat's refusal stands: the card is passed on, or dead and the next one turned.
+
+    Rules 3.6 and 3.7; with the stock empty the deal is drawn (5.3).
+    """
+    if row["source"] == SOURCE_TURNED:
+        row["source"] = SOURCE_PASSED
+        row["phase"], row["actor"] = PHASE_OFFERED, 1 - seat
+        return
+    row["dead"] |= bit(row["face_up"])
+    row["face_up"] = row["source"] = NONE
+    if row["stock_next"] == row["stock_end"]:
+        row["phase"], row["actor"] = PHASE_OVER, seat
+    else:
+        turn(row, seat)
+
+
+@jit
+def record(row: np.void, seat: int, code: int) -> None:
+    """Append a public event (see actions.py)."""
+    row["history"][row["events"]] = seat * SEAT_FLAG + code
+    row["events"] += 1
+
+
+@jit
+def only_action(answers: int, lays: int, discards: int) -> int:
+    """The single legal action of three legal masks, or -1 if there is a choice or none."""
+    if count(answers) + count(lays) + count(discards) != 1:
+        return -1
+    if answers:
+        return lowest(answers)
+    return LAY + lowest(lays) if lays else DISCARD + lowest(discards)

@@ -1,0 +1,356 @@
+"""One deal of Conquian for people and search: ask what is legal, apply, look."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conquian_env import engine
+from conquian_env.actions import DISCARD, FORCE, LAY, NUM_ACTIONS, PASS, TAKE, action_name
+from conquian_env.cards import NUM_CARDS, card_ids, card_mask, card_name, card_names
+from conquian_env.deal import check_deal, seed_bits, unsigned
+from conquian_env.errors import IllegalActionError, PositionError
+from conquian_env.jit import jit
+from conquian_env.melds import can_complete, rulebook, split
+from conquian_env.observation import OBSERVATION_SIZE, write_observation
+from conquian_env.position import from_values, to_values, unnamed
+from conquian_env.rules import RuleSet, rule_set
+from conquian_env.state import NONE, PHASES, STATE, Phase, Source
+from conquian_env.view import View, view_of
+
+JSON_FORMAT = "conquian-game-1"
+
+
+class Termination(StrEnum):
+    """Why a deal ended."""
+
+    OUT = "out"  # a table reached the target (rule 5.1)
+    STOCK = "stock"  # the last card was declined with the stock empty (rule 5.3)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a deal ended; ``winner`` is None for a draw."""
+
+    winner: int | None
+    termination: Termination
+
+
+@jit
+def _deal(rows: NDArray[np.void], seed: int, number: int, books: NDArray[np.void]) -> None:
+    engine.deal(rows[0], seed, number, books[0])
+
+
+@jit
+def _legal(rows: NDArray[np.void], books: NDArray[np.void]) -> tuple[int, int, int]:
+    return engine.legal(rows[0], books[0])
+
+
+@jit
+def _try_apply(rows: NDArray[np.void], action: int, books: NDArray[np.void]) -> bool:
+    answers, lays, discards = engine.legal(rows[0], books[0])
+    if action >= DISCARD:
+        allowed = discards >> (action - DISCARD) & 1
+    else:
+        allowed = (answers | lays << LAY) >> action & 1
+    if not allowed:
+        return False
+    engine.apply(rows[0], action, books[0])
+    return True
+
+
+@jit
+def _observe(rows: NDArray[np.void], seat: int, words: NDArray[np.int64]) -> None:
+    write_observation(rows[0], seat, words)
+
+
+class Game:
+    """A deal in play. Seat 0 is the non-dealer and acts first (rule 2.1).
+
+    Args:
+        rules: a RuleSet or the name of a preset.
+        seed: 0 to 2**64 - 1; with ``deal`` it fixes the cards and nothing else does.
+        deal: number of the deal under this seed.
+
+    Raises:
+        RuleSetError, SeedError: an argument is out of range.
+    """
+
+    __slots__ = ("_books", "_rows", "rules")
+
+    rules: RuleSet
+    _rows: NDArray[np.void]
+    _books: NDArray[np.void]
+
+    def __init__(self, rules: RuleSet | str = "classic", seed: int = 0, deal: int = 0) -> None:
+        self.rules = rule_set(rules)
+        self._books = rulebook(self.rules)
+        self._rows = np.zeros(1, STATE)
+        _deal(self._rows, seed_bits(seed), check_deal(deal), self._books)
+
+    @classmethod
+    def from_position(
+        cls,
+        rules: RuleSet | str,
+        *,
+        hands: tuple[str, str],
+        tables: tuple[str, str] = ("", ""),
+        face_up: str | None = None,
+        stock: str = "",
+        dead: str | None = None,
+        actor: int = 0,
+        phase: str = "turned",
+        source: str | None = None,
+    ) -> Self:
+        """A deal from the middle, its history empty; cards are texts such as ``"2S 3S 4S"``.
+
+        Args:
+            rules: a RuleSet or the name of a preset.
+            hands: by seat.
+            tables: by seat.
+            face_up: the card on offer; None in phase meld, where it is on the actor's table.
+            stock: in the order it will be turned.
+            dead: None means every card that is not named.
+            actor: the seat to act.
+            phase: turned, offered, meld or force (where the actor is the one who may insist).
+            source: how the face-up card came: turned, passed or discarded. By default turned in
+                phase turned, and discarded in phases offered and force.
+
+        Raises:
+            PositionError, CardError: cards, sizes or phase cannot be; reachability is not checked.
+        """
+        if source is None and phase != Phase.MELD:
+            source = Source.TURNED if phase == Phase.TURNED else Source.DISCARDED
+        if dead is None:
+            dead = unnamed(*hands, *tables, stock, face_up or "")
+        nothing = {"declined": ("", ""), "discarded": ("", ""), "winner": None, "history": ()}
+        values = {
+            "hands": hands, "tables": tables, "face_up": face_up, "stock": stock, "dead": dead,
+            "actor": actor, "phase": phase, "source": source, "ply": 0, "seed": 0, "deal": 0,
+        }  # fmt: skip
+        rules = rule_set(rules)
+        return cls.from_state(rules, from_values(values | nothing, rules))
+
+    @classmethod
+    def from_state(cls, rules: RuleSet, rows: NDArray[np.void]) -> Self:
+        """A game on a state array of shape (1,), which it owns from now on."""
+        game = object.__new__(cls)
+        game.rules, game._books, game._rows = rules, rulebook(rules), rows
+        return game
+
+    # --- what is on the table ---
+
+    @property
+    def actor(self) -> int:
+        """The seat to act; in phase over the seat that acted last."""
+        return int(self._rows["actor"][0])
+
+    @property
+    def phase(self) -> Phase:
+        """What the actor is asked."""
+        return PHASES[int(self._rows["phase"][0])]
+
+    @property
+    def face_up(self) -> str | None:
+        """The card on offer."""
+        card_id = int(self._rows["face_up"][0])
+        return None if card_id == NONE else card_name(card_id)
+
+    @property
+    def stock_count(self) -> int:
+        """Cards left in the stock."""
+        return int(self._rows["stock_end"][0] - self._rows["stock_next"][0])
+
+    @property
+    def dead(self) -> tuple[str, ...]:
+        """Cards refused for good, sorted by id."""
+        return card_names(self._rows["dead"][0])
+
+    def hand(self, seat: int) -> tuple[str, ...]:
+        """The seat's hidden cards, sorted by id."""
+        return card_names(self._rows["hand"][0, _seat(seat)])
+
+    def table(self, seat: int) -> tuple[str, ...]:
+        """The seat's melded cards, sorted by id."""
+        return card_names(self._rows["table"][0, _seat(seat)])
+
+    def melds(self, seat: int) -> tuple[tuple[str, ...], ...] | None:
+        """One legal split of the seat's table; None while cards of a take are still to be laid."""
+        groups = split(int(self._rows["table"][0, _seat(seat)]), self.rules)
+        if groups is None:
+            return None
+        return tuple(tuple(map(card_name, group)) for group in groups)
+
+    @property
+    def seed(self) -> int:
+        """The seed the cards came from."""
+        return unsigned(self._rows["seed"][0])
+
+    @property
+    def deal(self) -> int:
+        """The number of this deal under its seed."""
+        return int(self._rows["deal"][0])
+
+    @property
+    def ply(self) -> int:
+        """Actions so far."""
+        return int(self._rows["ply"][0])
+
+    @property
+    def history(self) -> tuple[int, ...]:
+        """The public events so far (see ``actions.event_text``)."""
+        return tuple(self._rows["history"][0, : self._rows["events"][0]].tolist())
+
+    # --- the road: legal actions, apply, returns ---
+
+    def legal_actions(self) -> list[int]:
+        """Sorted ids of what the actor may do; empty when the deal is over."""
+        answers, lays, discards = map(int, _legal(self._rows, self._books))
+        actions = [action for action in (PASS, TAKE, FORCE) if answers >> action & 1]
+        actions += [LAY + card_id for card_id in card_ids(lays)]
+        return actions + [DISCARD + card_id for card_id in card_ids(discards)]
+
+    def legal_mask(self) -> NDArray[np.int8]:
+        """The legal actions as int8 [83] of 0 and 1."""
+        mask = np.zeros(NUM_ACTIONS, np.int8)
+        mask[self.legal_actions()] = 1
+        return mask
+
+    def apply(self, action: int) -> None:
+        """Play an action of the actor.
+
+        Raises:
+            IllegalActionError: it is not legal now; the message says why and nothing changed.
+        """
+        known = isinstance(action, (int, np.integer)) and not isinstance(action, bool)
+        if not known or not 0 <= action < NUM_ACTIONS:
+            raise IllegalActionError(
+                f"unknown action {action!r}: ids run from 0 to {NUM_ACTIONS - 1}"
+            )
+        if not _try_apply(self._rows, int(action), self._books):
+            raise IllegalActionError(f"{action_name(int(action))}: {self._why_not(int(action))}")
+
+    def _why_not(self, action: int) -> str:
+        phase, seat = self.phase, self.actor
+        if phase == Phase.OVER:
+            return "the deal is over"
+        if action >= LAY:
+            name = card_name((action - LAY) % NUM_CARDS)
+            if phase != Phase.MELD:
+                return f"not in phase {phase}; answer the face-up card first"
+            if name not in self.hand(seat):
+                return f"{name} is not in the hand of seat {seat}"
+            if action >= DISCARD:
+                return "the table is not legal yet; lay the missing cards first"
+            return f"no legal table of seat {seat} holds {name}"
+        if phase == Phase.MELD:
+            return f"seat {seat} has taken a card and must lay or discard"
+        if action == FORCE:
+            return f"there is nothing to force in phase {phase}"
+        if phase == Phase.FORCE:
+            return f"seat {seat} may only force or pass"
+        if action == TAKE:
+            return f"no legal table of seat {seat} holds {self.face_up}"
+        return f"the table of seat {seat} absorbs {self.face_up}, which must be taken"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the deal has ended."""
+        return self.phase == Phase.OVER
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """How the deal ended; None while it is played."""
+        if not self.is_over:
+            return None
+        winner = int(self._rows["winner"][0])
+        if winner == NONE:
+            return Outcome(None, Termination.STOCK)
+        return Outcome(winner, Termination.OUT)
+
+    def returns(self) -> tuple[float, float]:
+        """The payoff of each seat so far: +1 and -1, or 0 for both (rule 5.4)."""
+        winner = int(self._rows["winner"][0])
+        if winner == NONE:
+            return (0.0, 0.0)
+        return (1.0, -1.0) if winner == 0 else (-1.0, 1.0)
+
+    # --- what a seat may know ---
+
+    def view(self, seat: int) -> View:
+        """Exactly what the seat may know."""
+        actions = tuple(self.legal_actions()) if seat == self.actor else ()
+        return view_of(self._rows[0], _seat(seat), self.rules, actions)
+
+    def observation(self, seat: int) -> NDArray[np.uint8]:
+        """The seat's view as uint8 [416], laid out as ``observation.PIECES`` says."""
+        out = np.empty(OBSERVATION_SIZE, np.uint8)
+        _observe(self._rows, _seat(seat), out.view(np.int64))
+        return out
+
+    def resample_hidden(self, seat: int, rng: np.random.Generator) -> Self:
+        """A game with the same view for ``seat`` and other hidden cards, all equally likely.
+
+        The other hand and the stock are drawn anew from the unseen cards. A hand that could not
+        finish a take now being laid is drawn again. The seed changes too, so that deals to come
+        say nothing about this one.
+        """
+        view, other = self.view(seat), 1 - seat
+        game = self.copy()
+        row = game._rows[0]
+        size, table = view.other_hand_size, int(row["table"][other])
+        while True:
+            order = rng.permutation(np.array(view.unseen, np.int8)).tolist()
+            hand = card_mask(order[:size])
+            if self.phase != Phase.MELD or can_complete(table, hand, self.rules):
+                break
+        row["hand"][other] = hand
+        row["stock"][row["stock_next"] : row["stock_end"]] = order[size:]
+        row["seed"], row["deal"] = rng.integers(-(1 << 63), 1 << 63, dtype=np.int64), 0
+        return game
+
+    # --- copies and text ---
+
+    def copy(self) -> Self:
+        """An independent game in the same state."""
+        return self.from_state(self.rules, self._rows.copy())
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return (type(self).from_state, (self.rules, self._rows.copy()))
+
+    def to_json(self) -> str:
+        """The whole state on one line, hidden cards included."""
+        head = {"format": JSON_FORMAT, "rules": self.rules.to_dict()}
+        return json.dumps(head | to_values(self._rows[0]))
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The game that ``to_json`` wrote.
+
+        Raises:
+            ConquianError: the text is no such game, or its state cannot be; nothing is loaded.
+        """
+        try:
+            values = json.loads(text)
+        except ValueError as error:
+            raise PositionError(f"not a saved game: {error}") from None
+        if not isinstance(values, dict) or values.pop("format", None) != JSON_FORMAT:
+            raise PositionError(f"not a saved game: format {JSON_FORMAT!r} expected")
+        rules = RuleSet.from_dict(values.pop("rules", None))
+        keys = to_values(np.zeros(1, STATE)[0]).keys()
+        for key in sorted(values.keys() ^ keys):
+            raise PositionError(f"saved game: {key} is {'missing' if key in keys else 'unknown'}")
+        return cls.from_state(rules, from_values(values, rules))
+
+    def __repr__(self) -> str:
+        return f"<Game seed {self.seed} deal {self.deal} ply {self.ply}: {self.phase}>"
+
+
+def _seat(seat: int) -> int:
+    if seat not in (0, 1):
+        raise PositionError(f"seat must be 0 or 1, not {seat!r}")
+    return seat

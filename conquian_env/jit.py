@@ -1,0 +1,44 @@
+"""The one place where functions are handed to numba."""
+
+import hashlib
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from numba import njit
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+DISABLED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+
+
+def _sources_digest() -> str:
+    digest = hashlib.sha256()
+    for path in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+SOURCES_DIGEST = _sources_digest()
+
+
+def jit(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile ``function`` with numba, cached on disk and without the GIL.
+
+    With ``NUMBA_DISABLE_JIT=1`` the plain Python function comes back. A cache folder that cannot
+    be written costs a compilation per process, never an error.
+    """
+    if DISABLED:
+        return function
+    try:
+        compiled: Any = njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # numba finds no writable cache folder
+        compiled = njit(nogil=True)(function)
+    else:
+        # numba looks at the function's own file only, and would go on using a compiled rule
+        # after the rule changed in another one: the stamp must hold every source.
+        index = compiled._cache._cache_file
+        index._source_stamp = (index._source_stamp, SOURCES_DIGEST)
+    return compiled  # type: ignore[no-any-return]  # numba ships no types

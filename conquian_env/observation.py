@@ -1,0 +1,135 @@
+"""What a seat sees, as numbers: one table of named pieces, and the encoders that follow it.
+
+``PIECES`` is the layout that the encoder, the docs and the tests read. All pieces are from the
+observer's side and hold nothing that the observer may not know.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conquian_env.actions import NUM_ACTIONS, SEAT_BIT
+from conquian_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, PACK, bit, count
+from conquian_env.jit import jit
+from conquian_env.state import MAX_EVENTS, NONE, PHASES, SOURCES
+
+OBSERVATION_VERSION = 1
+
+
+class Piece(NamedTuple):
+    """A named part of the observation: ``size`` numbers of dtype uint8 from 0 to ``high``."""
+
+    name: str
+    size: int
+    high: int
+    meaning: str
+
+
+PIECES = (
+    Piece("own_hand", NUM_CARDS, 1, "cards in the observer's hand"),
+    Piece("own_table", NUM_CARDS, 1, "cards the observer has melded"),
+    Piece("other_table", NUM_CARDS, 1, "cards the other seat has melded"),
+    Piece("face_up", NUM_CARDS, 1, "the face-up card on offer, if any"),
+    Piece("dead", NUM_CARDS, 1, "cards both seats refused"),
+    Piece("unseen", NUM_CARDS, 1, "cards in the other hand or the stock"),
+    Piece("declined", NUM_CARDS, 1, "cards the observer passed or declined"),
+    Piece("other_declined", NUM_CARDS, 1, "cards the other seat passed or declined"),
+    Piece("other_discarded", NUM_CARDS, 1, "cards the other seat discarded"),
+    Piece("known", NUM_CARDS, 1, "cards known to be in the other hand (none without an exchange)"),
+    Piece("phase", len(PHASES), 1, "one of give, turned, offered, meld, force, over"),
+    Piece("source", len(SOURCES), 1, "face-up card was turned, passed or discarded"),
+    Piece("to_act", 1, 1, "the observer is to act"),
+    Piece("stock_left", 1, NUM_CARDS, "cards left in the stock"),
+    Piece("own_hand_size", 1, NUM_CARDS, "cards in the observer's hand"),
+    Piece("own_table_size", 1, NUM_CARDS, "cards on the observer's table"),
+    Piece("other_hand_size", 1, NUM_CARDS, "cards in the other hand"),
+    Piece("other_table_size", 1, NUM_CARDS, "cards on the other table"),
+    Piece("stake", 1, 127, "what the winner of this deal takes"),
+)
+OBSERVATION_SIZE = sum(piece.size for piece in PIECES)
+CARD_PIECES = sum(piece.size == NUM_CARDS for piece in PIECES)
+
+
+def _slices() -> dict[str, slice]:
+    ends = np.cumsum([piece.size for piece in PIECES]).tolist()
+    return {p.name: slice(end - p.size, end) for p, end in zip(PIECES, ends, strict=True)}
+
+
+LAYOUT = _slices()
+HIGHS = np.repeat([p.high for p in PIECES], [p.size for p in PIECES]).astype(np.uint8)
+
+# Rows are written as little-endian words of eight bytes: BYTES[m] has byte k = bit k of m.
+WORD_BYTES = 8
+OBSERVATION_WORDS = OBSERVATION_SIZE // WORD_BYTES
+CARD_WORDS = NUM_CARDS // WORD_BYTES
+BYTES = np.array([sum((m >> k & 1) << 8 * k for k in range(8)) for m in range(256)], np.int64)
+# A mask row is padded in front, so that lays and discards begin on a word.
+MASK_PADDING = WORD_BYTES - 3
+MASK_WORDS = (MASK_PADDING + NUM_ACTIONS) // WORD_BYTES
+NO_EVENT = 255
+
+
+@jit
+def write_cards(mask: int, words: NDArray[np.int64], at: int) -> None:
+    """Expand a card mask to forty bytes of 0 and 1, five words from ``words[at]`` on."""
+    for k in range(CARD_WORDS):
+        words[at + k] = BYTES[(mask >> (WORD_BYTES * k)) & 255]
+
+
+@jit
+def write_observation(row: np.void, seat: int, words: NDArray[np.int64]) -> None:
+    """Encode a state as ``seat`` sees it into ``words`` (int64 [52], the 416 bytes of PIECES)."""
+    other = 1 - seat
+    hand, table, other_table = row["hand"][seat], row["table"][seat], row["table"][other]
+    dead = row["dead"]
+    face_up = bit(row["face_up"]) if row["face_up"] != NONE else 0
+    write_cards(hand, words, 0)
+    write_cards(table, words, 5)
+    write_cards(other_table, words, 10)
+    write_cards(face_up, words, 15)
+    write_cards(dead, words, 20)
+    write_cards(PACK & ~(hand | table | other_table | face_up | dead), words, 25)
+    write_cards(row["declined"][seat], words, 30)
+    write_cards(row["declined"][other], words, 35)
+    write_cards(row["discarded"][other], words, 40)
+    write_cards(0, words, 45)
+    one_hots = bit(row["phase"])
+    if row["source"] != NONE:
+        one_hots |= bit(row["source"] + len(PHASES))
+    words[50] = BYTES[one_hots & 255]
+    sizes = 1 << 56  # the stake
+    sizes |= count(other_table) << 48 | count(row["hand"][other]) << 40
+    sizes |= count(table) << 32 | count(hand) << 24
+    sizes |= int(row["stock_end"] - row["stock_next"]) << 16
+    words[51] = sizes | int(row["actor"] == seat) << 8 | one_hots >> 8
+
+
+@jit
+def write_mask(answers: int, lays: int, discards: int, words: NDArray[np.int64]) -> None:
+    """Expand three legal masks into ``words`` (int64 [11]): bytes 5 to 87 are the 83 actions."""
+    words[0] = BYTES[answers] << (WORD_BYTES * MASK_PADDING)
+    write_cards(lays, words, 1)
+    write_cards(discards, words, 1 + CARD_WORDS)
+
+
+@jit
+def write_history(row: np.void, seat: int, out: NDArray[np.uint8]) -> None:
+    """Write the public events (uint8 [MAX_EVENTS], the rest NO_EVENT); bit 7 is "the other"."""
+    events = row["events"]
+    for k in range(MAX_EVENTS):
+        out[k] = row["history"][k] ^ (seat << SEAT_BIT) if k < events else NO_EVENT
+
+
+def planes(observation: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """A flat observation (uint8 [..., 416]) as channels on the suit × rank grid.
+
+    Returns:
+        uint8 [..., 26, 4, 10]: the ten card pieces, then every other number as a constant plane.
+    """
+    lead = observation.shape[:-1]
+    split = CARD_PIECES * NUM_CARDS
+    grid = observation[..., :split].reshape(*lead, CARD_PIECES, NUM_SUITS, NUM_RANKS)
+    numbers = observation[..., split:, None, None]
+    flat = np.broadcast_to(numbers, (*numbers.shape[:-2], NUM_SUITS, NUM_RANKS))
+    return np.concatenate([grid, flat], axis=-3)

@@ -1,0 +1,208 @@
+"""A state as plain values and back, with every check that keeps a state possible."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conquian_env.actions import CODE_MASK, TURN
+from conquian_env.cards import NAMES, NUM_CARDS, PACK, card, card_mask, card_name, card_names, cards
+from conquian_env.deal import check_deal, seed_bits, unsigned
+from conquian_env.engine import clear, forceable
+from conquian_env.errors import CardError, PositionError
+from conquian_env.jit import jit
+from conquian_env.melds import can_complete, legal_table, rulebook
+from conquian_env.rules import RuleSet
+from conquian_env.state import MAX_EVENTS, NONE, PHASES, SOURCES, STATE, Phase, Source
+
+BY_SEAT = ("hands", "tables", "declined", "discarded")
+SOURCES_OF = {
+    Phase.TURNED: (Source.TURNED,),
+    Phase.OFFERED: (Source.PASSED, Source.DISCARDED),
+    Phase.FORCE: SOURCES,
+    Phase.MELD: (None,),
+    Phase.OVER: (None,),
+}
+
+
+def to_values(row: np.void) -> dict[str, Any]:
+    """A state as JSON values; cards as text, the stock in the order it will be turned."""
+
+    def text(mask: int) -> str:
+        return " ".join(card_names(mask))
+
+    source, winner, face_up = int(row["source"]), int(row["winner"]), int(row["face_up"])
+    stock = row["stock"][row["stock_next"] : row["stock_end"]].tolist()
+    return {
+        "hands": [text(mask) for mask in row["hand"]],
+        "tables": [text(mask) for mask in row["table"]],
+        "declined": [text(mask) for mask in row["declined"]],
+        "discarded": [text(mask) for mask in row["discarded"]],
+        "dead": text(row["dead"]),
+        "face_up": None if face_up == NONE else card_name(face_up),
+        "source": None if source == NONE else str(SOURCES[source]),
+        "stock": " ".join(map(card_name, stock)),
+        "phase": str(PHASES[row["phase"]]),
+        "actor": int(row["actor"]),
+        "winner": None if winner == NONE else winner,
+        "ply": int(row["ply"]),
+        "history": row["history"][: row["events"]].tolist(),
+        "seed": unsigned(row["seed"]),
+        "deal": int(row["deal"]),
+    }
+
+
+def from_values(values: dict[str, Any], rules: RuleSet) -> NDArray[np.void]:
+    """The inverse of ``to_values``: a checked state in an array of shape (1,).
+
+    Raises:
+        PositionError, CardError, SeedError: a value is missing, malformed or impossible.
+    """
+    rows = np.zeros(1, STATE)
+    row = rows[0]
+    clear(row)
+    for name in BY_SEAT:
+        field = {"hands": "hand", "tables": "table"}.get(name, name)
+        row[field] = [_mask(name, text) for text in _pair(name, values[name])]
+    row["dead"] = _mask("dead", values["dead"])
+    face_up, source, winner = values["face_up"], values["source"], values["winner"]
+    row["face_up"] = NONE if face_up is None else card(_text("face_up", face_up))
+    row["source"] = NONE if source is None else _index("source", source, SOURCES)
+    row["winner"] = NONE if winner is None else _number("winner", winner, 1)
+    row["phase"] = _index("phase", values["phase"], PHASES)
+    row["actor"] = _number("actor", values["actor"], 1)
+    row["ply"] = _number("ply", values["ply"], MAX_EVENTS)
+    stock = cards(_text("stock", values["stock"]))
+    _mask("stock", values["stock"])
+    row["stock_end"] = len(stock)
+    row["stock"][: len(stock)] = stock
+    row["seed"], row["deal"] = seed_bits(values["seed"]), check_deal(values["deal"])
+    _write_history(row, values["history"])
+    _check(rows, rules)
+    return rows
+
+
+def _write_history(row: np.void, history: object) -> None:
+    if not isinstance(history, (list, tuple)) or not all(type(e) is int for e in history):
+        raise PositionError(f"history must be a list of whole numbers, not {history!r:.60}")
+    for event in history:
+        if not 0 <= event <= 255 or event & CODE_MASK >= TURN + NUM_CARDS:
+            raise PositionError(f"history holds {event}, which is no event")
+    hand_cards = sum(int(hand).bit_count() for hand in row["hand"])
+    stock = int(row["stock_end"])
+    # What can still happen: two events an offer, one a card laid or discarded, one a card turned.
+    left = 2 * (2 * stock + hand_cards + 2) + hand_cards + stock
+    if len(history) + left > MAX_EVENTS:
+        raise PositionError(f"history of {len(history)} events is too long for this position")
+    row["events"] = len(history)
+    row["history"][: len(history)] = history
+
+
+def _check(rows: NDArray[np.void], rules: RuleSet) -> None:
+    """Cards conserved, sizes and phase possible; reachability is not checked."""
+    row = rows[0]
+    phase, actor = PHASES[row["phase"]], int(row["actor"])
+    if phase not in SOURCES_OF:
+        raise PositionError(f"phase {phase} is not played under these rules")
+    _check_conservation(row)
+    source = None if row["source"] == NONE else SOURCES[row["source"]]
+    if (row["face_up"] == NONE) != (phase in (Phase.MELD, Phase.OVER)):
+        raise PositionError(f"face_up: phase {phase} needs {_needs_face_up(phase)}")
+    if source not in SOURCES_OF[phase]:
+        allowed = ", ".join(str(s or "none") for s in SOURCES_OF[phase])
+        raise PositionError(f"source: phase {phase} needs one of {allowed}, not {source or 'none'}")
+    winner = int(row["winner"])
+    if winner != NONE and phase != Phase.OVER:
+        raise PositionError(f"winner: nobody has won in phase {phase}")
+    if phase == Phase.OVER and winner == NONE and row["stock_end"] > 0:
+        raise PositionError("stock: a draw needs an empty stock")
+    for seat in range(2):
+        _check_seat(row, seat, rules, melding=phase == Phase.MELD and seat == actor)
+    if phase == Phase.FORCE and not _forceable(rows, 1 - actor, rulebook(rules)):
+        raise PositionError(
+            f"phase force: {card_name(int(row['face_up']))} cannot be forced on seat {1 - actor}"
+        )
+
+
+def _check_conservation(row: np.void) -> None:
+    """Every card of the pack is in exactly one place."""
+    places = [(f"hand {s}", int(row["hand"][s])) for s in range(2)]
+    places += [(f"table {s}", int(row["table"][s])) for s in range(2)]
+    places += [("dead", int(row["dead"]))]
+    places += [("stock", card_mask(row["stock"][: row["stock_end"]].tolist()))]
+    if row["face_up"] != NONE:
+        places += [("face_up", 1 << int(row["face_up"]))]
+    seen = 0
+    for name, mask in places:
+        if seen & mask:
+            raise PositionError(f"{name}: {card_names(seen & mask)[0]} is also somewhere else")
+        seen |= mask
+    if seen != PACK:
+        raise PositionError(f"card {card_names(PACK & ~seen)[0]} is missing")
+
+
+def _check_seat(row: np.void, seat: int, rules: RuleSet, melding: bool) -> None:
+    hand, table = int(row["hand"][seat]), int(row["table"][seat])
+    size = hand.bit_count() + table.bit_count()
+    won = row["winner"] == seat
+    expected = rules.target if melding or won else rules.deal
+    if size != expected:
+        raise PositionError(
+            f"seat {seat} has {size} cards in hand and table, this phase needs {expected}"
+        )
+    if table.bit_count() == rules.target and not won:
+        raise PositionError(f"table {seat} has {rules.target} cards and has won")
+    if won and hand:
+        raise PositionError(f"hand {seat}: the winner holds no card")
+    if melding and (table == 0 or not can_complete(table, hand, rules)):
+        raise PositionError(f"table {seat} can not be made legal with the hand")
+    if not melding and not legal_table(table, rules):
+        raise PositionError(
+            f"table {seat}: {' '.join(card_names(table))} are no separate combinations"
+        )
+
+
+def _needs_face_up(phase: Phase) -> str:
+    return "no face-up card" if phase in (Phase.MELD, Phase.OVER) else "a face-up card"
+
+
+@jit
+def _forceable(rows: NDArray[np.void], seat: int, books: NDArray[np.void]) -> bool:
+    return forceable(rows[0], seat, books[0])
+
+
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str):
+        raise PositionError(f"{name} must be text of cards, not {value!r}")
+    return value
+
+
+def _pair(name: str, value: object) -> tuple[object, object]:
+    if not isinstance(value, (list, tuple)) or len(value) != 2:
+        raise PositionError(f"{name} must be two texts, one a seat, not {value!r}")
+    return value[0], value[1]
+
+
+def _mask(name: str, value: object) -> int:
+    try:
+        return card_mask(cards(_text(name, value)))
+    except CardError as error:
+        raise CardError(f"{name}: {error}") from None
+
+
+def _index(name: str, value: object, names: tuple[str, ...]) -> int:
+    if value not in names:
+        raise PositionError(f"{name} must be one of {', '.join(names)}, not {value!r}")
+    return names.index(str(value))
+
+
+def _number(name: str, value: object, highest: int) -> int:
+    if type(value) is not int or not 0 <= value <= highest:
+        raise PositionError(f"{name} must be a whole number from 0 to {highest}, not {value!r}")
+    return value
+
+
+def unnamed(*texts: str) -> str:
+    """The cards of the pack that stand in none of the texts, as text."""
+    named = {word for text in texts for word in text.split()}
+    return " ".join(name for name in NAMES if name not in named)

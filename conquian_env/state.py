@@ -1,0 +1,60 @@
+"""The state of one deal: a row of a NumPy structured array, and the names of what is in it."""
+
+from enum import StrEnum
+
+import numpy as np
+
+from conquian_env.cards import NUM_CARDS
+
+
+class Phase(StrEnum):
+    """What the actor is asked; the engine stores the index in this order."""
+
+    GIVE = "give"
+    TURNED = "turned"
+    OFFERED = "offered"
+    MELD = "meld"
+    FORCE = "force"
+    OVER = "over"
+
+
+class Source(StrEnum):
+    """How the face-up card came; the engine stores the index in this order."""
+
+    TURNED = "turned"
+    PASSED = "passed"
+    DISCARDED = "discarded"
+
+
+PHASES, SOURCES = tuple(Phase), tuple(Source)
+PHASE_TURNED, PHASE_OFFERED, PHASE_MELD, PHASE_FORCE, PHASE_OVER = 1, 2, 3, 4, 5
+SOURCE_TURNED, SOURCE_PASSED, SOURCE_DISCARDED = 0, 1, 2
+NONE = -1  # no face-up card, no source, no winner
+
+# Two events for each offer (at most two a stock card, one a discard), one for each hand card laid
+# or discarded and one for each card turned; a deal of one card each would need 196.
+MAX_EVENTS = 200
+
+STATE = np.dtype(
+    [
+        ("hand", np.int64, 2),  # card masks by seat
+        ("table", np.int64, 2),
+        ("declined", np.int64, 2),  # cards the seat passed or declined, also if then forced
+        ("discarded", np.int64, 2),
+        ("dead", np.int64),
+        ("seed", np.int64),  # the 64 bits of an unsigned seed
+        ("deal", np.int64),
+        ("phase", np.int8),
+        ("actor", np.int8),
+        ("face_up", np.int8),  # card id or NONE
+        ("source", np.int8),
+        ("winner", np.int8),
+        ("stock_next", np.int8),  # index of the next card to turn
+        ("stock_end", np.int8),
+        ("stock", np.int8, NUM_CARDS),
+        ("ply", np.int16),  # actions so far in this deal
+        ("events", np.int16),
+        ("history", np.uint8, MAX_EVENTS),  # public events, see actions.py
+    ],
+    align=True,
+)

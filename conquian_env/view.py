@@ -1,0 +1,196 @@
+"""What a seat may know and nothing else: ``View`` of one game, ``Views`` of many for agents."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conquian_env.actions import NUM_ACTIONS, action_name, event_text
+from conquian_env.cards import NAMES, PACK, bit, card_ids
+from conquian_env.engine import legal
+from conquian_env.jit import jit
+from conquian_env.melds import rulebook
+from conquian_env.observation import (
+    MASK_PADDING,
+    MASK_WORDS,
+    OBSERVATION_WORDS,
+    write_history,
+    write_mask,
+    write_observation,
+)
+from conquian_env.rules import RuleSet
+from conquian_env.state import MAX_EVENTS, NONE, PHASES, SOURCES, Phase, Source
+
+Cards = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What ``seat`` knows of a deal; all cards are ids, ascending.
+
+    Attributes:
+        legal_actions: ids, empty unless the seat is to act.
+        history: public events as bytes (see ``actions.event_text``), seats as in the game.
+        winner: the seat that went out, None while playing and after a draw.
+    """
+
+    rules: RuleSet
+    seat: int
+    actor: int
+    phase: Phase
+    face_up: int | None
+    source: Source | None
+    hand: Cards
+    table: Cards
+    other_table: Cards
+    other_hand_size: int
+    dead: Cards
+    unseen: Cards
+    declined: Cards
+    other_declined: Cards
+    other_discarded: Cards
+    stock_count: int
+    legal_actions: tuple[int, ...]
+    history: tuple[int, ...]
+    winner: int | None
+
+    def to_json(self) -> str:
+        """One line of JSON; ``from_json`` gives an equal view."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> "View":
+        """The view that ``to_json`` wrote."""
+        data: dict[str, Any] = json.loads(text)
+        lists = {key: tuple(value) for key, value in data.items() if isinstance(value, list)}
+        source = data["source"]
+        return cls(
+            **data
+            | lists
+            | {
+                "rules": RuleSet.from_dict(data["rules"]),
+                "phase": Phase(data["phase"]),
+                "source": None if source is None else Source(source),
+            }
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(
+            [
+                f"seat {self.seat}, phase {self.phase}, seat {self.actor} to act",
+                f"face up: {_name(self.face_up)} ({self.source or 'none'}); "
+                f"stock {self.stock_count}",
+                f"hand: {_names(self.hand)}",
+                f"table: {_names(self.table)}",
+                f"other table: {_names(self.other_table)} (hand of {self.other_hand_size})",
+                f"dead: {_names(self.dead)}",
+                f"legal: {', '.join(map(action_name, self.legal_actions)) or '-'}",
+                f"history: {'; '.join(map(event_text, self.history)) or '-'}",
+            ]
+        )
+
+
+def _name(card_id: int | None) -> str:
+    return "-" if card_id is None else NAMES[card_id]
+
+
+def _names(ids: Cards) -> str:
+    return " ".join(NAMES[card_id] for card_id in ids) or "-"
+
+
+def view_of(row: np.void, seat: int, rules: RuleSet, legal_actions: tuple[int, ...]) -> View:
+    """The view of ``seat``; ``legal_actions`` are the actor's and dropped for the other seat."""
+    other = 1 - seat
+    hand, table, other_table = (
+        int(row["hand"][seat]),
+        int(row["table"][seat]),
+        int(row["table"][other]),
+    )
+    face_up, dead = int(row["face_up"]), int(row["dead"])
+    shown = 0 if face_up == NONE else 1 << face_up
+    source, winner = int(row["source"]), int(row["winner"])
+    return View(
+        rules=rules,
+        seat=seat,
+        actor=int(row["actor"]),
+        phase=PHASES[row["phase"]],
+        face_up=None if face_up == NONE else face_up,
+        source=None if source == NONE else SOURCES[source],
+        hand=card_ids(hand),
+        table=card_ids(table),
+        other_table=card_ids(other_table),
+        other_hand_size=int(row["hand"][other]).bit_count(),
+        dead=card_ids(dead),
+        unseen=card_ids(PACK & ~(hand | table | other_table | shown | dead)),
+        declined=card_ids(row["declined"][seat]),
+        other_declined=card_ids(row["declined"][other]),
+        other_discarded=card_ids(row["discarded"][other]),
+        stock_count=int(row["stock_end"] - row["stock_next"]),
+        legal_actions=legal_actions if seat == row["actor"] else (),
+        history=tuple(row["history"][: row["events"]].tolist()),
+        winner=None if winner == NONE else winner,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Views:
+    """What the actors of ``n`` games know, as arrays; the argument of every agent.
+
+    Attributes:
+        observation: uint8 [n, 416], see ``observation.PIECES``.
+        mask: bool [n, 83], the legal actions; never all false.
+        hand, table, other_table, dead, face_up: int64 [n], card masks (``face_up`` may be 0).
+        history: uint8 [n, MAX_EVENTS], public events, bit 7 set for the other seat, then 255.
+        seeds: uint64 [n], the agent's own randomness for each decision; says nothing of the deal.
+    """
+
+    rules: RuleSet
+    observation: NDArray[np.uint8]
+    mask: NDArray[np.bool_]
+    hand: NDArray[np.int64]
+    table: NDArray[np.int64]
+    other_table: NDArray[np.int64]
+    dead: NDArray[np.int64]
+    face_up: NDArray[np.int64]
+    history: NDArray[np.uint8]
+    seeds: NDArray[np.uint64]
+
+    def __len__(self) -> int:
+        return len(self.seeds)
+
+
+@jit
+def _write_views(
+    rows: NDArray[np.void],
+    books: NDArray[np.void],
+    observations: NDArray[np.int64],
+    masks: NDArray[np.int64],
+    cards: NDArray[np.int64],
+    history: NDArray[np.uint8],
+) -> None:
+    for i in range(len(rows)):
+        row = rows[i]
+        seat = row["actor"]
+        write_observation(row, seat, observations[i])
+        answers, lays, discards = legal(row, books[0])
+        write_mask(answers, lays, discards, masks[i])
+        write_history(row, seat, history[i])
+        cards[0, i], cards[1, i] = row["hand"][seat], row["table"][seat]
+        cards[2, i], cards[3, i] = row["table"][1 - seat], row["dead"]
+        cards[4, i] = bit(row["face_up"]) if row["face_up"] != NONE else 0
+
+
+def views_of(rows: NDArray[np.void], rules: RuleSet, seeds: NDArray[np.uint64]) -> Views:
+    """The views of the actors of ``rows`` (dtype STATE [n]), with one seed for each decision."""
+    n = len(rows)
+    observations = np.empty((n, OBSERVATION_WORDS), np.int64)
+    masks = np.empty((n, MASK_WORDS), np.int64)
+    cards = np.empty((5, n), np.int64)
+    history = np.empty((n, MAX_EVENTS), np.uint8)
+    _write_views(rows, rulebook(rules), observations, masks, cards, history)
+    mask = masks.view(np.bool_)[:, MASK_PADDING : MASK_PADDING + NUM_ACTIONS]
+    hand, table, other_table, dead, face_up = cards
+    observation = observations.view(np.uint8)
+    return Views(rules, observation, mask, hand, table, other_table, dead, face_up, history, seeds)
