@@ -1,0 +1,43 @@
+"""What an agent is."""
+
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from conquian_env import Views
+from conquian_env.errors import ConquianError
+
+
+class AgentError(ConquianError):
+    """A spec that names no agent, or an agent that broke the protocol; names the agent."""
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """A strategy: a function of what the actors know, many decisions at a time.
+
+    An agent that draws must draw from ``views.seeds`` alone, so that its play does not depend on
+    how decisions are batched. It may also have ``probabilities(views) -> float32 [n, 83]``.
+    """
+
+    def act(self, views: Views) -> NDArray[np.int64]:
+        """A legal action for each of the n decisions, int64 [n]."""
+        ...
+
+
+def uniforms(seeds: NDArray[np.uint64]) -> NDArray[np.float64]:
+    """One number in [0, 1) for each seed (uint64 [n]), from its upper 53 bits."""
+    upper = (seeds >> np.uint64(11)).astype(np.float64)
+    numbers: NDArray[np.float64] = np.ldexp(upper, -53)
+    return numbers
+
+
+def draw(
+    probabilities: NDArray[np.floating], mask: NDArray[np.bool_], seeds: NDArray[np.uint64]
+) -> NDArray[np.int64]:
+    """One action a row: float [n, 83], bool [n, 83], uint64 [n] in, int64 [n] out."""
+    ladder = np.cumsum(np.where(mask, probabilities, 0.0), axis=1, dtype=np.float64)
+    place = uniforms(seeds)[:, None] * ladder[:, -1:]
+    chosen: NDArray[np.int64] = np.argmax((ladder > place) & mask, axis=1)
+    return chosen

@@ -1,0 +1,1 @@
+"""The environments: one file for each library's interface."""

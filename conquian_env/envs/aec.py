@@ -1,0 +1,215 @@
+"""Conquian as a PettingZoo AEC environment."""
+
+from typing import Any, Literal, get_args
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+from pettingzoo import AECEnv
+from pettingzoo.utils.wrappers import (
+    AssertOutOfBoundsWrapper,
+    BaseWrapper,
+    OrderEnforcingWrapper,
+)
+
+from conquian_env.actions import NUM_ACTIONS
+from conquian_env.errors import ConquianError, OptionError
+from conquian_env.game import Game
+from conquian_env.observation import HIGHS
+from conquian_env.render import text
+from conquian_env.rules import RuleSet, rule_set
+
+AGENTS = ("player_0", "player_1")
+MaskLocation = Literal["obs", "info", "both"]
+Perspective = Literal["actor", "open", 0, 1]
+RenderMode = Literal["ansi", "human"]
+
+AgentID = str
+Observation = dict[str, NDArray[Any]] | NDArray[np.uint8]
+
+
+class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # PettingZoo's name for it
+    """The bare environment: an illegal action raises and changes nothing.
+
+    ``player_0`` is the non-dealer and acts first; the same seat often acts several times running
+    (take, then each card it lays, then the discard). Rewards are 0 until the deal ends, then +1
+    and -1 or 0 for both. Every deal is its own episode; there is no truncation.
+
+    Args:
+        rules: a RuleSet or the name of a preset.
+        render_mode: ``ansi``, ``render()`` returns text; ``human``, it is printed at every step.
+        mask_location: where the action mask (int8 [83], zeros for the seat not to move) is: in the
+            observation, which is then a dict ``{"observation", "action_mask"}``, in the info under
+            ``action_mask``, or both.
+        perspective: whose hand ``render`` shows: the ``actor``, ``open`` for both, or a seat.
+
+    Raises:
+        OptionError, RuleSetError: an argument is out of range.
+    """
+
+    metadata: dict[str, Any] = {  # noqa: RUF012  # PettingZoo's own type
+        "name": "conquian_v0",
+        "render_modes": list(get_args(RenderMode)),
+        "is_parallelizable": False,
+        "render_fps": 2,
+    }
+
+    def __init__(
+        self,
+        rules: RuleSet | str = "classic",
+        render_mode: RenderMode | None = None,
+        mask_location: MaskLocation = "obs",
+        perspective: Perspective = "actor",
+    ) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]  # PettingZoo left it untyped
+        _check("render_mode", render_mode, (None, *get_args(RenderMode)))
+        _check("mask_location", mask_location, get_args(MaskLocation))
+        _check("perspective", perspective, get_args(Perspective))
+        self.rules = rule_set(rules)
+        self.render_mode = render_mode
+        self.mask_location = mask_location
+        self.perspective = perspective
+        self.possible_agents = list(AGENTS)
+        self.agents = []
+        self.observation_spaces = {agent: self._space() for agent in AGENTS}
+        self.action_spaces: dict[AgentID, spaces.Space[Any]] = {
+            agent: spaces.Discrete(NUM_ACTIONS) for agent in AGENTS
+        }
+        self._game: Game | None = None
+
+    def _space(self) -> spaces.Space[Any]:
+        flat = spaces.Box(np.zeros_like(HIGHS), HIGHS, dtype=np.uint8)
+        if self.mask_location == "info":
+            return flat
+        mask = spaces.Box(0, 1, (NUM_ACTIONS,), np.int8)
+        return spaces.Dict({"observation": flat, "action_mask": mask})
+
+    def observation_space(self, agent: AgentID) -> spaces.Space[Any]:
+        """The space of ``observe(agent)``, the same object at every call."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: AgentID) -> spaces.Space[Any]:
+        """``Discrete(83)``, the same object at every call."""
+        return self.action_spaces[agent]
+
+    @property
+    def game(self) -> Game:
+        """The deal in play, hidden cards included: for the host, never for an agent."""
+        if self._game is None:
+            raise ConquianError("reset the environment before using it")
+        return self._game
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Deal. A seed starts its deal 0; without one the next deal of the last seed is played.
+
+        Raises:
+            SeedError: the seed is outside 0 to 2**64 - 1; the game goes on as it was.
+        """
+        if seed is not None:
+            game = Game(self.rules, seed)
+        elif self._game is not None:
+            game = Game(self.rules, self._game.seed, self._game.deal + 1)
+        else:
+            game = Game(self.rules, int(np.random.SeedSequence().generate_state(1, np.uint64)[0]))
+        self._game = game
+        self.agents = list(AGENTS)
+        self.rewards = dict.fromkeys(AGENTS, 0.0)
+        self._cumulative_rewards = dict.fromkeys(AGENTS, 0.0)
+        self.terminations = dict.fromkeys(AGENTS, False)
+        self.truncations = dict.fromkeys(AGENTS, False)
+        self._skip_agent_selection = None  # type: ignore[assignment]  # PettingZoo's idle value
+        self._after_move()
+
+    def step(self, action: int | None) -> None:
+        """Play ``action`` for ``agent_selection`` (None once it is terminated).
+
+        Raises:
+            IllegalActionError: the action is not legal; nothing changed.
+        """
+        if not self.agents:
+            raise ConquianError("the deal is over and all agents have left: reset to deal again")
+        if self.terminations[self.agent_selection]:
+            self._was_dead_step(action)
+            return
+        self.game.apply(action)  # type: ignore[arg-type]  # None is refused there by name
+        self._cumulative_rewards[self.agent_selection] = 0.0
+        self._pay(self.game.returns(), self.game.is_over)
+
+    def forfeit(self, agent: AgentID) -> None:
+        """End the deal as lost by ``agent``: -1 for it, +1 for the other."""
+        self._cumulative_rewards[agent] = 0.0
+        loser = AGENTS.index(agent)
+        self._pay((-1.0, 1.0) if loser == 0 else (1.0, -1.0), over=True)
+
+    def _pay(self, returns: tuple[float, float], over: bool) -> None:
+        self.rewards = dict(zip(AGENTS, returns if over else (0.0, 0.0), strict=True))
+        self.terminations = dict.fromkeys(AGENTS, over)
+        self._accumulate_rewards()
+        self._after_move()
+
+    def _after_move(self) -> None:
+        self.agent_selection = AGENTS[self.game.actor]
+        in_info = self.mask_location != "obs"
+        self.infos = {
+            agent: {"action_mask": self._mask(agent)} if in_info else {} for agent in AGENTS
+        }
+        if self.render_mode == "human":
+            print(self._text(), end="\n\n")
+
+    def _mask(self, agent: AgentID) -> NDArray[np.int8]:
+        to_move = AGENTS[self.game.actor] == agent and not self.terminations.get(agent, True)
+        return self.game.legal_mask() if to_move else np.zeros(NUM_ACTIONS, np.int8)
+
+    def observe(self, agent: AgentID) -> Observation:
+        """What ``agent`` sees, at any time: uint8 [416], or the dict with its mask."""
+        _check("agent", agent, AGENTS)
+        flat = self.game.observation(AGENTS.index(agent))
+        if self.mask_location == "info":
+            return flat
+        return {"observation": flat, "action_mask": self._mask(agent)}
+
+    def render(self) -> str | None:
+        """The table as text in mode ``ansi``; in ``human`` it is printed already."""
+        return self._text() if self.render_mode == "ansi" else None
+
+    def _text(self) -> str:
+        game = self.game
+        if self.perspective == "open":
+            return text(game.view(0), game.view(1))
+        return text(game.view(game.actor if self.perspective == "actor" else self.perspective))
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+
+class IllegalLosesWrapper(BaseWrapper[AgentID, Observation, int | None]):
+    """An illegal action loses the deal: -1 for the seat, +1 for the other, both terminated.
+
+    PettingZoo's own TerminateIllegalWrapper pays the other seat 0 and truncates as well.
+    """
+
+    def step(self, action: int | None) -> None:
+        """Play ``action``, or forfeit the deal if it is not legal."""
+        env = self.unwrapped
+        assert isinstance(env, raw_env)
+        agent = env.agent_selection
+        alive = not env.terminations.get(agent, True)
+        if alive and action not in env.game.legal_actions():
+            env.forfeit(agent)
+        else:
+            super().step(action)
+
+
+def env(**kwargs: Any) -> AECEnv[AgentID, Observation, int | None]:
+    """The environment in PettingZoo's customary wrappers; arguments as for ``raw_env``.
+
+    An illegal action loses the deal; an action outside the action space and a call out of order
+    raise.
+    """
+    checked = AssertOutOfBoundsWrapper(IllegalLosesWrapper(raw_env(**kwargs)))
+    return OrderEnforcingWrapper(checked)
+
+
+def _check(name: str, value: object, allowed: tuple[object, ...]) -> None:
+    if value not in allowed or isinstance(value, bool):
+        raise OptionError(f"{name} must be one of {', '.join(map(str, allowed))}, not {value!r}")

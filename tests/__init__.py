@@ -1,0 +1,1 @@
+"""The tests; `playing` and `oracle` are their shared helpers."""

@@ -1,0 +1,165 @@
+"""Agents: legal, honest, independent of batching, and greedy exactly as defined."""
+
+import numpy as np
+import pytest
+
+from agents import make_agent
+from agents.agent import Agent, AgentError, draw, uniforms
+from conquian_env import Batch, Game, RuleSet, Views, cards
+from conquian_env.actions import DISCARD, FORCE, LAY, PASS, TAKE
+from conquian_env.cards import card_mask
+from conquian_env.view import views_of
+from tests.playing import playthroughs
+
+RULES = RuleSet()
+
+
+class First:
+    """The lowest legal action; made by its dotted name in a test."""
+
+    def act(self, views: Views) -> np.ndarray:
+        return views.mask.argmax(axis=1)
+
+
+class NoAct:
+    pass
+
+
+def views(game: Game, seed: int = 0) -> Views:
+    return views_of(game._rows, game.rules, np.array([seed], np.uint64))
+
+
+def greedy_by_definition(game: Game) -> int:
+    """The house's definition of greedy, in plain Python over names."""
+    view, legal = game.view(game.actor), game.legal_actions()
+    if TAKE in legal:
+        return TAKE
+    if PASS in legal:
+        return PASS
+    lays = [action for action in legal if LAY <= action < DISCARD]
+    if lays:
+        return lays[0]
+    own = set(view.hand) | set(view.table)
+    unseen = set(range(40)) - own - set(view.other_table) - set(view.dead)
+
+    def links(card: int) -> int:
+        suit, rank = divmod(card, 10)
+        threes = [{10 * suit + r + k for k in range(3)} for r in range(rank - 2, rank + 1)
+                  if r >= 0 and r + 2 < 10]  # fmt: skip
+        others = [s for s in range(4) if s != suit]
+        threes += [{10 * s + rank for s in range(4) if s != out} for out in others]
+        total = 0
+        for three in threes:
+            rest = three - {card}
+            if rest <= own:
+                total += 25
+            elif rest <= own | unseen:
+                total += 6 if rest & own else 1
+        return total
+
+    return DISCARD + min(view.hand, key=lambda card: (links(card), card))
+
+
+def test_greedy_is_as_defined_in_every_state():
+    agent, kinds = make_agent("greedy"), set()
+    for game in playthroughs(RULES, 60, seed=11):
+        if not game.is_over:
+            action = int(agent.act(views(game))[0])
+            assert action == greedy_by_definition(game)
+            kinds.add(min(action, DISCARD) if action >= DISCARD else min(action, LAY))
+    assert kinds == {PASS, TAKE, LAY, DISCARD}
+
+
+def test_greedy_never_insists():
+    for game in playthroughs(RULES, 60, seed=12):
+        if game.phase == "force":
+            assert make_agent("greedy").act(views(game))[0] == PASS
+            assert FORCE in game.legal_actions()
+            return
+    pytest.fail("no force decision was reached")
+
+
+def test_random_is_uniform_over_the_legal_actions():
+    """Chi-square over 20,000 draws of one decision; false alarm about 1e-6."""
+    game = Game(seed=7)
+    game.apply(TAKE)
+    game.apply(game.legal_actions()[0])
+    while len(game.legal_actions()) < 5:
+        game.apply(game.legal_actions()[0])
+    legal, n = game.legal_actions(), 20_000
+    rows = np.repeat(game._rows, n)
+    seeds = np.random.default_rng(0).integers(0, 1 << 64, n, np.uint64)
+    chosen = make_agent("random").act(views_of(rows, RULES, seeds))
+    counts = np.bincount(chosen, minlength=83)
+    assert counts.sum() == counts[legal].sum()
+    expected = n / len(legal)
+    chi2 = ((counts[legal] - expected) ** 2 / expected).sum()
+    freedom = len(legal) - 1
+    assert chi2 < freedom + 7 * np.sqrt(2 * freedom) + 12
+
+
+@pytest.mark.parametrize("spec", ["random", "greedy"])
+def test_agents_see_decisions_one_by_one(spec):
+    """The same answers whatever the batch, its order, or what else is in it."""
+    agent, rng = make_agent(spec), np.random.default_rng(3)
+    batch = Batch(64, seed=5)
+    for _ in range(60):
+        seeds = rng.integers(0, 1 << 64, 64, np.uint64)
+        index = np.arange(64)
+        together = agent.act(batch.views(index, seeds))
+        order = rng.permutation(64)
+        np.testing.assert_array_equal(agent.act(batch.views(order, seeds[order])), together[order])
+        alone = [agent.act(batch.views(index[[i]], seeds[[i]]))[0] for i in range(3)]
+        np.testing.assert_array_equal(alone, together[:3])
+        batch.step(together)
+
+
+@pytest.mark.parametrize("spec", ["random", "greedy"])
+def test_no_peek(spec):
+    """Other hidden cards, the same seed: the same action."""
+    agent, rng = make_agent(spec), np.random.default_rng(4)
+    for game in playthroughs(RULES, 8, seed=13):
+        if not game.is_over:
+            action = agent.act(views(game, 9))
+            for _ in range(3):
+                other = game.resample_hidden(game.actor, rng)
+                np.testing.assert_array_equal(agent.act(views(other, 9)), action)
+
+
+def test_views_hold_the_actors_cards():
+    game = Game(seed=3)
+    seen = views(game)
+    assert seen.hand[0] == card_mask(cards(" ".join(game.hand(0))))
+    assert seen.face_up[0] == card_mask(cards(game.face_up))
+    assert (seen.table[0], seen.other_table[0], seen.dead[0]) == (0, 0, 0)
+
+
+def test_uniforms_and_draw():
+    seeds = np.array([0, 1 << 63, (1 << 64) - 1], np.uint64)
+    numbers = uniforms(seeds)
+    assert numbers[0] == 0
+    assert numbers[1] == 0.5
+    assert numbers[2] < 1
+    mask = np.zeros((3, 83), bool)
+    mask[:, [4, 9]] = True
+    weights = np.full((3, 83), 0.5, np.float32)
+    np.testing.assert_array_equal(draw(weights, mask, seeds), [4, 9, 9])
+
+
+def test_make_agent_by_dotted_name():
+    agent = make_agent("tests.test_agents:First")
+    assert isinstance(agent, Agent)
+    assert agent.act(views(Game()))[0] == PASS
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["", "nobody", "tests.test_agents:Nobody", "no.such.module:X", "tests.test_agents:NoAct",
+     "greedy:worlds=3", "random:1", "ppo", "ppo:no/such/file.pt", "ppo:x,sample=maybe"],
+)  # fmt: skip
+def test_a_wrong_spec_is_refused_by_name(spec):
+    with pytest.raises(AgentError) as caught:
+        make_agent(spec)
+    message = str(caught.value)
+    assert "\n" not in message
+    assert spec.partition(",")[0].removeprefix("ppo:") in message or "maybe" in message

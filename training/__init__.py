@@ -1,0 +1,1 @@
+"""Learning and measuring: PPO self-play, matches, tournaments, reports."""

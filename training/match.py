@@ -1,0 +1,148 @@
+"""A match on mirrored deals: each deal is played twice, with the seats swapped."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.stats
+from numpy.typing import NDArray
+
+from agents.agent import Agent, AgentError
+from conquian_env import Batch, RuleSet
+from conquian_env.seeds import deal_seeds, decision_seeds
+
+CHUNK = 4096  # pairs played side by side; results do not depend on it
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean with its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.mean:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
+
+
+@dataclass(frozen=True)
+class MatchResult:
+    """What ``first`` made of each deal against ``second``.
+
+    Attributes:
+        payoff: float32 [pairs, 2], to ``first`` in seat 0 and in seat 1 of each deal.
+    """
+
+    first: str
+    second: str
+    payoff: NDArray[np.float32]
+
+    @property
+    def pair_scores(self) -> NDArray[np.float32]:
+        """The mean payoff of each deal's two games, float32 [pairs]."""
+        means: NDArray[np.float32] = self.payoff.mean(axis=1)
+        return means
+
+    @property
+    def score(self) -> Estimate:
+        """Mean payoff of ``first`` over all games."""
+        return estimate(self.pair_scores)
+
+    @property
+    def counts(self) -> tuple[int, int, int]:
+        """Games won, drawn and lost by ``first``."""
+        won, drawn, lost = (int((self.payoff == value).sum()) for value in (1, 0, -1))
+        return won, drawn, lost
+
+
+def estimate(pair_scores: NDArray[np.float32]) -> Estimate:
+    """Mean and percentile bootstrap interval over deal pairs, which are independent.
+
+    The two games of a pair are not, so single games would give too narrow an interval (Efron and
+    Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13).
+
+    Args:
+        pair_scores: float32 [pairs], at least two.
+    """
+    interval = scipy.stats.bootstrap(
+        (pair_scores.astype(np.float64),), np.mean, n_resamples=RESAMPLES, batch=100,
+        method="percentile", rng=np.random.default_rng(0),
+    ).confidence_interval  # fmt: skip
+    return Estimate(float(pair_scores.mean()), float(interval.low), float(interval.high))
+
+
+def play_match(
+    first: tuple[str, Agent], second: tuple[str, Agent], rules: RuleSet, pairs: int, seed: int
+) -> MatchResult:
+    """Play ``pairs`` deals twice each; deals and the agents' own randomness come from ``seed``.
+
+    Args:
+        first: name and agent.
+        second: name and agent.
+        rules: what is played.
+        pairs: deals, at least two for an interval.
+        seed: 0 to 2**64 - 1.
+
+    Raises:
+        AgentError: an agent gave something else than a legal action for each decision.
+    """
+    payoff = np.empty((pairs, 2), np.float32)
+    for start in range(0, pairs, CHUNK):
+        deals = np.arange(start, min(start + CHUNK, pairs))
+        payoff[deals] = _play(first, second, rules, deals, seed)
+    return MatchResult(first[0], second[0], payoff)
+
+
+def _play(
+    first: tuple[str, Agent],
+    second: tuple[str, Agent],
+    rules: RuleSet,
+    deals: NDArray[np.int64],
+    seed: int,
+) -> NDArray[np.float32]:
+    """Payoff of ``first`` by deal and seat, float32 [deals, 2]."""
+    games = np.repeat(2 * deals, 2)
+    games[1::2] += 1
+    seat_of_first = games % 2
+    seeds = np.repeat(deal_seeds(seed, deals), 2)
+    batch = Batch(len(games), rules, seeds, skip_forced=True, autoreset=False)
+    payoff = batch.reward[np.arange(len(games)), seat_of_first].copy()
+    actions = np.zeros(len(games), np.int64)
+    while not batch.done.all():
+        actions[:] = 0  # a finished game has only pass
+        for name_and_agent, owned in (
+            (first, batch.actor == seat_of_first),
+            (second, batch.actor != seat_of_first),
+        ):
+            rows = np.flatnonzero(owned & ~batch.done)
+            if len(rows):
+                actions[rows] = _ask(name_and_agent, batch, rows, games, seed)
+        batch.step(actions)
+        payoff += batch.reward[np.arange(len(games)), seat_of_first]
+    return payoff.reshape(-1, 2)
+
+
+def _ask(
+    named: tuple[str, Agent],
+    batch: Batch,
+    rows: NDArray[np.int64],
+    games: NDArray[np.int64],
+    seed: int,
+) -> NDArray[np.int64]:
+    name, agent = named
+    own_seeds = decision_seeds(seed, games[rows], batch.actor[rows], batch.ply[rows])
+    views = batch.views(rows, own_seeds)
+    chosen = np.asarray(agent.act(views))
+    if chosen.shape != rows.shape or chosen.dtype.kind not in "iu":
+        raise AgentError(
+            f"agent {name}: act must return {len(rows)} integers, "
+            f"not {chosen.dtype} of shape {chosen.shape}"
+        )
+    inside = (chosen >= 0) & (chosen < views.mask.shape[1])
+    legal = inside & views.mask[np.arange(len(rows)), np.where(inside, chosen, 0)]
+    if not legal.all():
+        bad = int(np.flatnonzero(~legal)[0])
+        game = int(games[rows[bad]])
+        raise AgentError(f"agent {name}: action {chosen[bad]} is not legal in game {game}")
+    return chosen
