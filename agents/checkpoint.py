@@ -1,5 +1,6 @@
 """Networks on disk: written at once or not at all, refused with a reason when they do not fit."""
 
+import io
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,9 +74,11 @@ def load(path: Path | str) -> Checkpoint:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        file = io.BytesIO(path.read_bytes())
     except OSError as error:
-        raise CheckpointError(f"{path}: {error.strerror or error}") from None
+        raise CheckpointError(f"{path}: {error.strerror}") from None
+    try:
+        content = torch.load(file, map_location="cpu", weights_only=True)
     except Exception:  # torch raises many kinds for files that are not its own
         raise CheckpointError(f"{path}: not a checkpoint, or a damaged one") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:

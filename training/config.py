@@ -14,8 +14,8 @@ from conquian_env.rules import rule_set
 
 _STRICT = ConfigDict(extra="forbid", strict=True)
 Count = Annotated[int, Field(ge=1)]
-Weight = Annotated[float, Field(ge=0)]
-Positive = Annotated[float, Field(gt=0)]
+Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class ConfigError(ConquianError, ValueError):
@@ -102,12 +102,14 @@ def load_config(path: Path) -> Config:
     try:
         # Through JSON, because only there a strict check reads nested tables as dataclasses.
         config = TypeAdapter(Config).validate_json(json.dumps(values, default=str))
-        _ = config.rule_set
+        rules = config.rule_set
+        if config.ppo.reverse_ranks and not rules.seven_jack_adjacent:
+            raise ConfigError("ppo.reverse_ranks is no symmetry without the 7-J step")
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
         what = "unknown key" if first["type"] == "unexpected_keyword_argument" else first["msg"]
         raise ConfigError(f"{path}: {key}: {what}") from None
     except ConquianError as error:
-        raise ConfigError(f"{path}: rules: {error}") from None
+        raise ConfigError(f"{path}: {error}") from None
     return config

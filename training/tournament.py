@@ -68,10 +68,11 @@ def play_tournament(specs: list[str], rules: RuleSet, pairs: int, seed: int) -> 
     if pairs < 2:
         raise AgentError(f"pairs must be at least 2 for an interval, not {pairs}")
     agents: dict[str, Agent] = {spec: make_agent(spec) for spec in specs}
-    matches = [
-        play_match((first, agents[first]), (second, agents[second]), rules, pairs, seed)
-        for first, second in tqdm(list(itertools.combinations(specs, 2)), unit=" match")
-    ]
+    with tqdm(list(itertools.combinations(specs, 2)), unit=" match") as pairings:
+        matches = [
+            play_match((first, agents[first]), (second, agents[second]), rules, pairs, seed)
+            for first, second in pairings
+        ]
     return Tournament(rules, seed, pairs, tuple(specs), tuple(matches))
 
 

@@ -1,0 +1,37 @@
+# Needs Python 3.11 or later with pip, and make. Everything goes into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SLOW ?=
+# Idle threads sleep instead of spinning: on shared cores spinning costs several times the speed.
+export OMP_WAIT_POLICY ?= PASSIVE
+
+.PHONY: demo test check bench clean
+
+# Trains about two minutes on two cores, then ranks the policy against random and greedy.
+demo: $(VENV)/train
+	$(BIN)/python -m training.train configs/demo.toml --overwrite
+	$(BIN)/python -m training.tournament random greedy ppo:runs/demo/policy.pt --out runs/demo
+	@echo "curves:     $(BIN)/tensorboard --logdir runs/demo"
+
+# SLOW=1 also runs the tests marked slow.
+test: $(VENV)/dev
+	$(BIN)/python -m pytest $(if $(SLOW),,-m "not slow")
+
+check: $(VENV)/dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/dev
+	$(BIN)/python -m tests.bench
+
+$(VENV)/train $(VENV)/dev: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.11")'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[$(@F)]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) runs dist

@@ -1,0 +1,79 @@
+"""Training runs from TOML: unknown keys and values out of range are refused by name."""
+
+from dataclasses import FrozenInstanceError
+from pathlib import Path
+
+import pytest
+
+from conquian_env import RuleSet
+from training.config import Config, ConfigError, load_config
+
+CONFIGS = sorted(Path("configs").glob("*.toml"))
+
+
+def load(tmp_path: Path, text: str) -> Config:
+    path = tmp_path / "run.toml"
+    path.write_text(text, encoding="utf-8")
+    return load_config(path)
+
+
+@pytest.mark.parametrize("path", CONFIGS, ids=str)
+def test_shipped_configs_load_and_say_what_they_do(path):
+    first = path.read_text(encoding="utf-8").splitlines()[0]
+    assert first.startswith("# Produces")
+    assert "minute" in first or "hour" in first or "second" in first
+    assert load_config(path).decisions > 0
+
+
+def test_values_and_defaults(tmp_path):
+    config = load(
+        tmp_path, "decisions = 10\nrules = {deal = 8}\n[ppo]\nclip = 1\n[network]\nwidth = 7"
+    )
+    assert config.rule_set == RuleSet(deal=8)
+    assert (config.network.width, config.network.layers, config.ppo.clip) == (7, 3, 1.0)
+    with pytest.raises(FrozenInstanceError):
+        config.decisions = 5
+
+
+@pytest.mark.parametrize(
+    ("text", "culprit"),
+    [
+        ("decisions = 1\nlearning_rate = 1e-3", "learning_rate: unknown key"),
+        ("decisions = 1\n[ppo]\nclip_range = 0.1", "ppo.clip_range: unknown key"),
+        ("decisions = 1\n[pppo]\nclip = 0.1", "pppo: unknown key"),
+        ("rules = 'classic'", "decisions"),
+        ("decisions = 0", "decisions"),
+        ("decisions = '5'", "decisions"),
+        ("decisions = true", "decisions"),
+        ("decisions = 1.5", "decisions"),
+        ("decisions = 2024-01-01", "decisions"),
+        ("decisions = 1\nseed = -1", "seed"),
+        ("decisions = 1\nppo = 3", "ppo"),
+        ("decisions = 1\n[ppo]\ngae_lambda = 1.1", "ppo.gae_lambda"),
+        ("decisions = 1\n[ppo]\nlearning_rate = nan", "ppo.learning_rate"),
+        ("decisions = 1\n[ppo]\nlearning_rate = inf", "ppo.learning_rate"),
+        ("decisions = 1\nrules = 'clasic'", "clasic"),
+        ("decisions = 1\nrules = {deal = 25}", "deal=25"),
+        ("decisions = 1\nrules = {dael = 8}", "dael"),
+        ("decisions = 1\nrules = 5", "rules"),
+        ("decisions = 1\nrules = 'classic-1.1'\nppo.reverse_ranks = true", "reverse_ranks"),
+        ("decisions =", "end of document"),
+    ],
+)  # fmt: skip
+def test_a_wrong_config_is_refused_in_one_line(tmp_path, text, culprit):
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, text)
+    message = str(caught.value)
+    assert culprit in message
+    assert "run.toml" in message
+    assert "\n" not in message
+
+
+def test_a_missing_or_binary_file_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match="No such file"):
+        load_config(tmp_path / "none.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match=r"binary\.toml"):
+        load_config(tmp_path / "binary.toml")
+    with pytest.raises(ConfigError):
+        load_config(tmp_path)

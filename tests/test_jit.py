@@ -1,0 +1,169 @@
+"""The kernels with the JIT off, without a cache, and with a stale one; and what an import does."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import conquian_env
+from conquian_env import Batch, Game, RuleSet
+from conquian_env.jit import DISABLED
+from tests.playing import playthroughs
+
+PACKAGE = Path(conquian_env.__file__).parent
+ROOT = Path(__file__).parents[1]
+
+
+def python(code: str, root: Path = ROOT, **environment: str) -> str:
+    """What ``code`` prints in a fresh Python, with the JIT on and the package of ``root``."""
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith(("NUMBA_", "PYTHON"))}
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        env=inherited | {"PYTHONPATH": str(root)} | environment,
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
+def package_in(folder: Path) -> Path:
+    """A copy of the sources alone."""
+    shutil.copytree(PACKAGE, folder / "conquian_env", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+# --- JIT off ---
+
+
+def digest_of_games(rules: RuleSet | str) -> str:
+    """All that a fixed set of games shows and holds, in two words."""
+    digest = hashlib.sha256()
+    for game in playthroughs(rules, games=6, seed=1):
+        digest.update(game.to_json().encode())
+        digest.update(game.legal_mask().tobytes())
+        for seat in (0, 1):
+            digest.update(game.observation(seat).tobytes())
+            other = game.resample_hidden(seat, np.random.default_rng(game.ply))
+            digest.update(other.to_json().encode())
+        digest.update(Game.from_json(game.to_json()).to_json().encode())
+    return digest.hexdigest()
+
+
+def digest_of_batches(rules: RuleSet | str) -> str:
+    digest = hashlib.sha256()
+    for skip_forced in (False, True):
+        batch = Batch(6, rules, (1 << 64) - 1, skip_forced)
+        rng = np.random.default_rng(2)
+        for _ in range(100):
+            batch.step(batch.sample_actions(rng))
+            for array in (batch.observation, batch.mask, batch.actor, batch.reward, batch.done):
+                digest.update(array.tobytes())
+        assert batch.deal.max() > 5
+        batch.reset(batch.actor == 0)
+        views = batch.views(np.arange(6), np.arange(6).astype(np.uint64))
+        for array in (views.observation, views.mask, views.history, views.hand, views.face_up):
+            digest.update(array.tobytes())
+        digest.update(batch.deal.tobytes() + batch.ply.tobytes())
+    return digest.hexdigest()
+
+
+def digests() -> list[str]:
+    """Of both presets and of a rule set that differs in every other field."""
+    rules = ("classic", "classic-1.1", RuleSet(deal=7, force="auto", force_source="discard"))
+    return [digest(each) for each in rules for digest in (digest_of_games, digest_of_batches)]
+
+
+def test_games_are_the_same_with_the_jit_off_and_on() -> None:
+    code = "from tests.test_jit import DISABLED, digests; print(DISABLED, *digests())"
+    here = digests()
+    assert len(set(here)) == 6
+    there = python(code, NUMBA_DISABLE_JIT="0" if DISABLED else "1")
+    assert there.split() == [str(not DISABLED), *here]
+
+
+# --- the cache ---
+
+PLAY = """
+import numpy as np
+from conquian_env import Batch, Game
+game = Game(seed=3)
+batch, rng, takes = Batch(4, seed=3), np.random.default_rng(1), 0
+for _ in range(60):
+    takes += int(batch.mask[:, 1].sum())
+    batch.step(batch.sample_actions(rng))
+    if not game.is_over:
+        game.apply(game.legal_actions()[-1])
+print(takes, game.ply, batch.deal.tolist())
+"""
+
+
+def test_a_cache_folder_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    """Root may write anywhere, so every folder that numba could use is a file here."""
+    root = package_in(tmp_path)
+    blocked = root / "conquian_env" / "__pycache__"
+    blocked.write_text("no folder")
+    places = dict.fromkeys(("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"), str(blocked / "x"))
+    code = f"{PLAY}\nfrom conquian_env.batch import _step; print(type(_step._cache).__name__)"
+    *played, cache = python(code, root, **places).splitlines()
+    assert cache == "NullCache"
+    assert played == python(PLAY).splitlines()
+    assert blocked.read_text() == "no folder"
+
+
+def test_a_rule_changed_in_another_file_takes_effect(tmp_path: Path) -> None:
+    """Kernels in batch.py hold, compiled, what they call in melds.py."""
+    root = package_in(tmp_path)
+    before = python(PLAY, root)
+    assert int(before.split()[0]) > 0
+    assert list(root.glob("conquian_env/__pycache__/batch._step-*.nbc"))
+    assert python(PLAY, root) == before
+    melds = root / "conquian_env" / "melds.py"
+    text = melds.read_text()
+    rule = "    if core & ~free != 0:\n"
+    assert text.count(rule) == 1
+    melds.write_text(text.replace(rule, "    if core != 0:\n"))  # no table is ever legal
+    assert int(python(PLAY, root).split()[0]) == 0
+
+
+def test_the_cache_is_used(tmp_path: Path) -> None:
+    """A second process loads what the first compiled."""
+    root = package_in(tmp_path)
+    code = """
+from conquian_env import Game, game
+Game()
+print(sum(game._deal.stats.cache_hits.values()), sum(game._deal.stats.cache_misses.values()))
+"""
+    assert python(code, root).split() == ["0", "1"]
+    assert python(code, root).split() == ["1", "0"]
+
+
+# --- imports ---
+
+
+def test_an_import_loads_no_environment_and_no_learner() -> None:
+    code = "import sys, conquian_env; print(*(name.split('.')[0] for name in sys.modules))"
+    loaded = set(python(code).split())
+    assert "conquian_env" in loaded
+    assert loaded.isdisjoint({"torch", "pettingzoo", "gymnasium", "pygame", "agents", "training"})
+
+
+def test_an_import_compiles_nothing() -> None:
+    code = """
+import sys, conquian_env
+kernels = [
+    value
+    for name, module in list(sys.modules.items()) if name.startswith("conquian_env")
+    for value in vars(module).values() if hasattr(value, "overloads")
+]
+print(len(kernels), sum(len(kernel.overloads) for kernel in kernels))
+"""
+    kernels, compiled = map(int, python(code).split())
+    assert kernels > 20
+    assert compiled == 0

@@ -1,0 +1,392 @@
+"""No leak: nothing a seat can see depends on what it may not know, in any phase.
+
+``SURFACES`` lists every way to look at a game; a module that adds one adds a line. The checker
+re-deals the hidden cards and compares byte by byte. That it would find a leak is tested too, by
+planting one of a single bit.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import fields, replace
+from functools import cache
+from itertools import combinations, permutations
+from typing import Any, get_type_hints
+
+import numpy as np
+import pytest
+from scipy.stats import chi2
+
+from conquian_env import Game, Phase, RuleSet, View, Views, card, view
+from conquian_env.cards import NAMES
+from tests import oracle
+from tests.playing import playthroughs
+
+RULES = (
+    RuleSet(),
+    RuleSet(seven_jack_adjacent=False),
+    RuleSet(force="auto"),
+    RuleSet(force_source="discard"),
+    RuleSet(deal=4),
+)
+PHASES = (Phase.TURNED, Phase.OFFERED, Phase.MELD, Phase.FORCE, Phase.OVER)
+
+
+def seen_as_actor(game: Game, seat: int) -> Views | None:
+    """What an agent is given, if the seat is to act."""
+    if game.is_over or game.actor != seat:
+        return None
+    return view.views_of(game._rows, game.rules, np.array([5], np.uint64))
+
+
+def views_bytes(game: Game, seat: int) -> bytes:
+    seen = seen_as_actor(game, seat)
+    if seen is None:
+        return b""
+    arrays = [getattr(seen, field.name) for field in fields(seen) if field.name != "rules"]
+    return b"".join(array.tobytes() for array in arrays) + repr(seen.rules).encode()
+
+
+def mask_bytes(game: Game, seat: int) -> bytes:
+    return game.legal_mask().tobytes() if game.actor == seat else b""
+
+
+SURFACES: dict[str, Callable[[Game, int], bytes]] = {
+    "view": lambda game, seat: repr(game.view(seat)).encode(),
+    "view JSON": lambda game, seat: game.view(seat).to_json().encode(),
+    "view text": lambda game, seat: str(game.view(seat)).encode(),
+    "observation": lambda game, seat: game.observation(seat).tobytes(),
+    "views": views_bytes,
+    "mask": mask_bytes,
+    "course": lambda game, _: repr((game.phase, game.actor, game.ply, game.outcome)).encode(),
+}
+
+
+def visible(game: Game, seat: int) -> dict[str, bytes]:
+    """Every byte that the seat can see of the game, by the way it looks."""
+    return {name: look(game, seat) for name, look in SURFACES.items()}
+
+
+def leaks(states: Iterable[Game], resamples: int = 3) -> Iterator[tuple[Phase, int, str]]:
+    """Where a surface changes when the hidden cards do: phase, observer and surface."""
+    rng = np.random.default_rng(1)
+    for game in states:
+        for seat in (0, 1):
+            seen = visible(game, seat)
+            for _ in range(resamples):
+                other = visible(game.resample_hidden(seat, rng), seat)
+                yield from ((game.phase, seat, name) for name in seen if seen[name] != other[name])
+
+
+def unfinished(game: Game) -> bool:
+    """The actor still has to lay cards."""
+    return game.phase == Phase.MELD and game.melds(game.actor) is None
+
+
+@cache
+def states_of(rules: RuleSet) -> tuple[Game, ...]:
+    """Up to ten states, of as many games as can be, of every kind that play comes to."""
+    kinds = defaultdict(list)
+    for game in playthroughs(rules, 80, seed=2):
+        kinds[game.phase, game.actor, unfinished(game), game.outcome].append(game)
+    rng = np.random.default_rng(2)
+    return tuple(kind[i] for kind in kinds.values() for i in rng.permutation(len(kind))[:10])
+
+
+@pytest.mark.parametrize("rules", RULES, ids=str)
+def test_no_byte_leaks_in_any_phase(rules: RuleSet) -> None:
+    states = states_of(rules)
+    assert {game.phase for game in states} == {
+        phase for phase in PHASES if phase != Phase.FORCE or rules.force != "auto"
+    }
+    assert {game.actor for game in states if unfinished(game)} == {0, 1}
+    assert set(leaks(states)) == set()
+
+
+# --- a leak of one bit is found ---
+
+
+def other_hand(game: Game, seat: int) -> int:
+    hand = game.hand(1 - seat)
+    return card(hand[0]) & 1 if hand else 0
+
+
+def next_card(game: Game, _: int) -> int:
+    row = game._rows[0]
+    return int(row["stock"][row["stock_next"]]) & 1 if game.stock_count else 0
+
+
+def dealt_card(game: Game, seat: int) -> int:
+    """The order of the pack as dealt, which the state still holds, begins with both hands."""
+    return int(game._rows["stock"][0, game.rules.deal * (1 - seat)]) & 1
+
+
+SECRETS: dict[str, Callable[[Game, int], int]] = {
+    "other hand": other_hand,
+    "next card": next_card,
+    "dealt card": dealt_card,
+    "seed": lambda game, _: game.seed & 1,
+    "deal": lambda game, _: game.deal >> 1 & 1,
+}
+Secret = Callable[[Game, int], int]
+
+
+def leak_observation(monkeypatch: pytest.MonkeyPatch, secret: Secret) -> None:
+    """The last byte of the observation, the stake, is off by a bit."""
+    honest = Game.observation
+
+    def observation(game: Game, seat: int) -> Any:
+        out = honest(game, seat)
+        out[-1] ^= secret(game, seat)
+        return out
+
+    monkeypatch.setattr(Game, "observation", observation)
+
+
+def leak_view(monkeypatch: pytest.MonkeyPatch, secret: Secret) -> None:
+    """The size of the stock is off by one."""
+    honest = Game.view
+
+    def leaky(game: Game, seat: int) -> View:
+        seen = honest(game, seat)
+        return replace(seen, stock_count=seen.stock_count ^ secret(game, seat))
+
+    monkeypatch.setattr(Game, "view", leaky)
+
+
+def leak_mask(monkeypatch: pytest.MonkeyPatch, secret: Secret) -> None:
+    """The last action of the actor comes and goes."""
+    honest = Game.legal_mask
+
+    def legal_mask(game: Game) -> Any:
+        mask = honest(game)
+        mask[-1] ^= secret(game, game.actor)
+        return mask
+
+    monkeypatch.setattr(Game, "legal_mask", legal_mask)
+
+
+def leak_views(monkeypatch: pytest.MonkeyPatch, secret: Secret) -> None:
+    """The last byte of the agents' history is off by a bit."""
+    honest = view.views_of
+
+    def views_of(rows: Any, rules: RuleSet, seeds: Any) -> Views:
+        views = honest(rows, rules, seeds)
+        game = Game.from_state(rules, rows)
+        views.history[0, -1] ^= secret(game, game.actor)
+        return views
+
+    monkeypatch.setattr(view, "views_of", views_of)
+
+
+PLANTS = {
+    "observation": (leak_observation, {"observation"}),
+    "view": (leak_view, {"view", "view JSON", "view text"}),
+    "mask": (leak_mask, {"mask"}),
+    "views": (leak_views, {"views"}),
+}
+
+
+PLACES = [(surface, phase) for surface in PLANTS for phase in PHASES]
+PLACES.remove(("views", Phase.OVER))  # no agent is asked when the deal is over
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize(("surface", "phase"), PLACES)
+def test_a_planted_bit_is_found(
+    monkeypatch: pytest.MonkeyPatch, surface: str, secret: str, phase: Phase
+) -> None:
+    plant, expected = PLANTS[surface]
+    plant(monkeypatch, lambda game, seat: SECRETS[secret](game, seat) * (game.phase == phase))
+    states = [game for game in states_of(RuleSet()) if game.phase == phase]
+    found = set(leaks(states))
+    assert {where for where, _, _ in found} == {phase}
+    assert {seat for _, seat, _ in found} == {0, 1}
+    assert {name for _, _, name in found} == expected
+
+
+# --- what resampling does ---
+
+
+def hidden(game: Game, seat: int) -> tuple[tuple[str, ...], str]:
+    """What the seat may not know: the other hand and the stock."""
+    return game.hand(1 - seat), json.loads(game.to_json())["stock"]
+
+
+@pytest.mark.parametrize("rules", RULES, ids=str)
+def test_a_resampled_game_is_a_game(rules: RuleSet) -> None:
+    rng = np.random.default_rng(3)
+    for game in states_of(rules):
+        for seat in (0, 1):
+            other = game.resample_hidden(seat, rng)
+            assert Game.from_json(other.to_json()).to_json() == other.to_json()
+            assert sorted([*other.hand(1 - seat), *hidden(other, seat)[1].split()]) == sorted(
+                NAMES[card_id] for card_id in game.view(seat).unseen
+            )
+            assert (other.legal_actions() == []) == other.is_over
+
+
+def test_resampling_changes_the_hidden_cards_and_leaves_the_game_alone() -> None:
+    rng = np.random.default_rng(4)
+    for game in states_of(RuleSet()):
+        before = game.to_json()
+        for seat in (0, 1):
+            if len(game.view(seat).unseen) < 12:
+                continue
+            others = [game.resample_hidden(seat, rng) for _ in range(3)]
+            stocks = {hidden(other, seat)[1] for other in (game, *others)}
+            hands = {other.hand(1 - seat) for other in (game, *others)}
+            assert len(stocks) == 4 or game.stock_count < 5
+            assert len(hands) == 4 or len(game.hand(1 - seat)) < 3
+        assert game.to_json() == before
+
+
+def test_resampling_draws_a_new_seed() -> None:
+    rng, game = np.random.default_rng(5), Game("classic", seed=9, deal=4)
+    seeds = [game.resample_hidden(1, rng).seed for _ in range(200)]
+    assert len({9, *seeds}) == 201
+    assert all(any(seed >> bit & 1 for seed in seeds) for bit in range(64))
+    assert not any(all(seed >> bit & 1 for seed in seeds) for bit in range(64))
+    assert {game.resample_hidden(1, rng).deal for _ in range(9)} == {0}
+
+
+def test_resampling_follows_the_generator() -> None:
+    first, second = (Game().resample_hidden(0, np.random.default_rng(6)) for _ in range(2))
+    assert first.to_json() == second.to_json()
+
+
+# --- uniform over what the rules allow ---
+
+FALSE_ALARM = 1e-6  # of each chi-square test, over the choice of its seed
+
+
+def assert_uniform(drawn: Counter[Any], cells: Iterable[Any]) -> None:
+    """Nothing outside ``cells`` was drawn, and each of them equally often."""
+    cells = set(cells)
+    assert set(drawn) <= cells
+    expected = drawn.total() / len(cells)
+    statistic = sum((drawn[cell] - expected) ** 2 / expected for cell in cells)
+    assert chi2.sf(statistic, len(cells) - 1) > FALSE_ALARM
+
+
+def turned() -> Game:
+    """Seat 0 sees neither the three cards of seat 1 nor the two of the stock."""
+    return Game.from_position(
+        "classic",
+        hands=("AC 3C 5D 7D 2H 4H 6C QC KS JD", "KD 4C KC"),
+        tables=("", "3S 4S 5S 6S 2D 3D 4D"),
+        face_up="7H",
+        stock="2C AH",
+    )
+
+
+def taking() -> Game:
+    """Seat 1 has taken 6H and needs 7H from hand, and either 5H or JH."""
+    return Game.from_position(
+        "classic",
+        hands=("AC 3C 5D 7D 2H 4H 2C QC KS JD", "5H 7H 6C"),
+        tables=("", "AS 2S 3S 4S AD 2D 3D 6H"),
+        stock="KC JH",
+        phase="meld",
+        actor=1,
+    )
+
+
+def watched() -> Game:
+    """Seat 0 itself is in the middle of a take."""
+    return Game.from_position(
+        "classic",
+        hands=("5H 7H QC", "AC KD KS"),
+        tables=("AS 2S 3S 4S AD 2D 3D 6H", "3C 4C 5C 6C 4D 5D 6D"),
+        stock="QH JS",
+        phase="meld",
+    )
+
+
+def assignments(game: Game) -> set[tuple[tuple[str, ...], str]]:
+    """What seat 0 must think possible: hands that can finish the table, orders of the stock."""
+    unseen = [NAMES[card_id] for card_id in game.view(0).unseen]
+    table = frozenset(map(card, game.table(1)))
+    found = set()
+    for hand in combinations(unseen, len(game.hand(1))):
+        if oracle.can_grow(table, frozenset(map(card, hand))):
+            rest = [name for name in unseen if name not in hand]
+            found |= {(hand, " ".join(order)) for order in permutations(rest)}
+    return found
+
+
+@pytest.mark.parametrize(
+    ("make", "hands"),
+    [
+        (turned, 10),
+        (taking, 5),  # of ten: 7H and two others, but not 6C and KC
+        (watched, 10),  # the own unfinished table says nothing of the other hand
+    ],
+)
+def test_resampling_is_uniform_over_what_is_possible(make: Callable[[], Game], hands: int) -> None:
+    game, rng = make(), np.random.default_rng(7)
+    possible = assignments(game)
+    assert len(possible) == 2 * hands  # two orders of the stock
+    drawn = Counter(hidden(game.resample_hidden(0, rng), 0) for _ in range(6000))
+    assert_uniform(drawn, possible)
+
+
+def test_resampling_is_uniform_in_a_whole_deal() -> None:
+    """Each unseen card is as often in the other hand, and as often next in the stock."""
+    game, rng = Game("classic", seed=8), np.random.default_rng(8)
+    games = [game.resample_hidden(1, rng) for _ in range(3000)]
+    unseen = [NAMES[card_id] for card_id in game.view(1).unseen]
+    assert len(unseen) == 29
+    nexts = Counter(hidden(other, 1)[1][:2] for other in games)
+    lasts = Counter(hidden(other, 1)[1][-2:] for other in games)
+    held = Counter(name for other in games for name in other.hand(0))
+    assert_uniform(nexts, unseen)
+    assert_uniform(lasts, unseen)
+    assert_uniform(held, unseen)  # ten different cards of a hand: the statistic is even smaller
+
+
+# --- what a view holds ---
+
+
+def test_a_view_holds_nothing_but_its_fields() -> None:
+    assert [field.name for field in fields(View)] == [
+        "rules", "seat", "actor", "phase", "face_up", "source", "hand", "table", "other_table",
+        "other_hand_size", "dead", "unseen", "declined", "other_declined", "other_discarded",
+        "stock_count", "legal_actions", "history", "winner",
+    ]  # fmt: skip
+    plain = (int, str, tuple, RuleSet, type(None))
+    for game in states_of(RuleSet()):
+        seen = game.view(0)
+        assert not hasattr(seen, "__dict__")
+        values = [getattr(seen, field.name) for field in fields(View)]
+        assert all(isinstance(value, plain) for value in values)
+        assert all(type(e) is int for value in values if type(value) is tuple for e in value)
+        with pytest.raises(AttributeError):
+            seen.seat = 1  # type: ignore[misc]
+
+
+def test_views_hold_no_seed_no_deal_and_no_rows() -> None:
+    assert [field.name for field in fields(Views)] == [
+        "rules", "observation", "mask", "hand", "table", "other_table", "dead", "face_up",
+        "history", "seeds",
+    ]  # fmt: skip
+    assert set(get_type_hints(Views)) == {field.name for field in fields(Views)}
+    game = Game("classic", seed=9)
+    views = seen_as_actor(game, 0)
+    assert views is not None
+    assert not hasattr(views, "__dict__")
+    assert views.seeds.tolist() == [5]
+    for field in fields(Views):
+        array = getattr(views, field.name)
+        while isinstance(array, np.ndarray):  # down to the memory it is a window of
+            assert array.dtype.names is None
+            assert not np.shares_memory(array, game._rows)
+            array = array.base
+        assert array is None or field.name == "rules"
+
+
+def test_the_unseen_cards_are_the_other_hand_and_the_stock() -> None:
+    for game in states_of(RuleSet()):
+        for seat in (0, 1):
+            hand, stock = hidden(game, seat)
+            assert {*hand, *stock.split()} == {NAMES[c] for c in game.view(seat).unseen}

@@ -1,0 +1,49 @@
+"""The snippets of the README run, in the order they stand."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = Path("README.md").read_text(encoding="utf-8")
+
+
+def snippets(language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_python_snippets(capsys):
+    namespace: dict[str, object] = {}
+    assert len(snippets("python")) >= 5
+    for snippet in snippets("python"):
+        exec(compile(snippet, "README.md", "exec"), namespace)
+    printed = capsys.readouterr().out
+    assert "['pass', 'take']" in printed
+    assert "(4096, 416) (4096, 83)" in printed
+    assert "[-" in printed
+
+
+def test_make_targets_exist():
+    for line in "".join(snippets("bash")).splitlines():
+        if line.startswith("make"):
+            target = shlex.split(line, comments=True)[1]
+            subprocess.run(["make", "--dry-run", target], check=True, capture_output=True)
+
+
+@pytest.mark.slow
+def test_commands(tmp_path):
+    """The training block, with a run of two rollouts in place of two minutes."""
+    config = tmp_path / "tiny.toml"
+    config.write_text("decisions = 512\nnum_games = 64\nrollout = 4\n", encoding="utf-8")
+    block = next(text for text in snippets("bash") if "training.train" in text)
+    for line in block.splitlines():
+        words = shlex.split(line)
+        if words[0] == "python":
+            words = [sys.executable, *words[1:]]
+            replaced = [str(config) if w.startswith("configs/") else w for w in words]
+            replaced = [w.replace("runs/mine", str(tmp_path / "mine")) for w in replaced]
+            subprocess.run(replaced, check=True, capture_output=True)
+    assert (tmp_path / "mine" / "tournament.md").exists()

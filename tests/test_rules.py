@@ -1,0 +1,123 @@
+"""Rule sets: presets, impossible fields, plain values."""
+
+import dataclasses
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conquian_env import RuleSet
+from conquian_env.errors import RuleSetError
+from conquian_env.rules import PRESETS, rule_set
+
+RULE_SETS = st.builds(
+    RuleSet,
+    seven_jack_adjacent=st.booleans(),
+    deal=st.integers(2, 19),
+    force=st.sampled_from(["optional", "off", "auto"]),
+    force_source=st.sampled_from(["any", "discard"]),
+)
+
+
+def test_rule_6_the_defaults_are_classic() -> None:
+    classic = RuleSet.preset("classic")
+    assert classic == RuleSet()
+    assert classic.seven_jack_adjacent is True
+    assert (classic.deal, classic.force, classic.force_source) == (10, "optional", "any")
+
+
+def test_rule_1_3_classic_1_1_lacks_the_seven_jack_step_and_nothing_else() -> None:
+    assert RuleSet.preset("classic-1.1") == RuleSet(seven_jack_adjacent=False)
+
+
+def test_every_preset_builds_and_no_two_are_equal() -> None:
+    assert {"classic", "classic-1.1"} <= set(PRESETS)
+    assert len({RuleSet.preset(name) for name in PRESETS}) == len(PRESETS)
+
+
+@pytest.mark.parametrize(("deal", "target", "stock"), [(10, 11, 20), (8, 9, 24), (19, 20, 2)])
+def test_rule_2_2_target_is_deal_plus_one(deal: int, target: int, stock: int) -> None:
+    rules = RuleSet(deal=deal)
+    assert (rules.target, rules.stock_size) == (target, stock)
+
+
+def test_a_rule_set_is_frozen_and_hashable() -> None:
+    rules = RuleSet()
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        rules.deal = 9  # type: ignore[misc]
+    assert len({rules, RuleSet(deal=10), RuleSet(deal=9)}) == 2
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("deal", 25),
+        ("deal", 20),
+        ("deal", 1),
+        ("deal", 0),
+        ("deal", -10),
+        ("deal", True),
+        ("deal", 10.0),
+        ("deal", "10"),
+        ("deal", None),
+        ("force", "x"),
+        ("force", "Auto"),
+        ("force", True),
+        ("force", None),
+        ("force_source", "turned"),
+        ("force_source", ""),
+        ("seven_jack_adjacent", 1),
+        ("seven_jack_adjacent", "yes"),
+        ("seven_jack_adjacent", None),
+    ],
+)
+def test_an_impossible_field_is_refused_by_name(field: str, value: object) -> None:
+    values: dict[str, Any] = {field: value}
+    with pytest.raises(RuleSetError, match=rf"^{field}\b.*{value}"):
+        RuleSet(**values)
+    with pytest.raises(RuleSetError, match=rf"^{field}\b"):
+        RuleSet.from_dict(values)
+
+
+def test_the_smallest_and_the_largest_deal_are_accepted() -> None:
+    assert [RuleSet(deal=deal).deal for deal in (2, 19)] == [2, 19]
+
+
+def test_an_unknown_preset_is_refused_and_the_known_are_named() -> None:
+    with pytest.raises(RuleSetError, match=r"'clasic'.*classic, classic-1\.1"):
+        RuleSet.preset("clasic")
+
+
+def test_rule_set_takes_a_rule_set_or_a_preset_name() -> None:
+    rules = RuleSet(deal=9)
+    assert rule_set(rules) is rules
+    assert rule_set("classic-1.1") == RuleSet.preset("classic-1.1")
+    with pytest.raises(RuleSetError, match="11"):
+        rule_set(11)  # type: ignore[arg-type]
+
+
+@settings(derandomize=True, deadline=None)
+@given(RULE_SETS)
+def test_plain_values_round_trip_also_through_json(rules: RuleSet) -> None:
+    values = rules.to_dict()
+    assert set(values) == {field.name for field in dataclasses.fields(RuleSet)}
+    assert RuleSet.from_dict(values) == rules
+    assert RuleSet.from_dict(json.loads(json.dumps(values))) == rules
+
+
+def test_missing_values_are_the_defaults() -> None:
+    assert RuleSet.from_dict({}) == RuleSet()
+    assert RuleSet.from_dict({"deal": 9}) == RuleSet(deal=9)
+
+
+def test_an_unknown_field_is_refused_by_name() -> None:
+    with pytest.raises(RuleSetError, match="'jokers'"):
+        RuleSet.from_dict({"deal": 9, "jokers": 2})
+
+
+@pytest.mark.parametrize("values", [None, 10, "classic", [("deal", 9)]])
+def test_what_is_no_table_of_fields_is_refused(values: Any) -> None:
+    with pytest.raises(RuleSetError, match="table of fields"):
+        RuleSet.from_dict(values)
