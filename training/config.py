@@ -45,9 +45,9 @@ class PPOConfig:
     """
 
     learning_rate: Positive = 6e-4
-    final_learning_rate: Weight = 1e-5
-    entropy: Weight = 0.02
-    final_entropy: Weight = 0.005
+    final_learning_rate: Weight = 1e-4
+    entropy: Weight = 0.1
+    final_entropy: Weight = 0.03
     epochs: Count = 2
     minibatch: Count = 4096
     clip: Positive = 0.2
