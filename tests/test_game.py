@@ -730,6 +730,7 @@ BAD_SAVES = [
     (edited(history=lambda history: [str(event) for event in history]), "history must be"),
     (edited(history=lambda _: [256]), "history holds 256, which is no event"),
     (edited(history=lambda _: [-1]), "history holds -1, which is no event"),
+    (edited(history=lambda _: [-128]), "history holds -128, which is no event"),
     (edited(history=lambda _: [TURN + 40]), "history holds 123, which is no event"),
     (edited(history=lambda _: [True]), "history must be a list of whole numbers"),
     (edited(ply=lambda _: MAX_EVENTS + 1), "ply must be a whole number from 0 to 200, not 201"),
