@@ -193,16 +193,16 @@ class Batch:
         if isinstance(num_games, bool) or not isinstance(num_games, int) or num_games < 1:
             raise OptionError(f"num_games must be a whole number from 1, not {num_games!r}")
         rows = np.zeros(num_games, STATE)
-        if isinstance(seed, (int, np.integer)):
-            stride = num_games
-            rows["seed"] = seed_bits(int(seed))
-            rows["deal"] = np.arange(num_games) - stride
-        else:
+        if isinstance(seed, (Sequence, np.ndarray)):
             if len(seed) != num_games:
                 raise OptionError(f"seed has {len(seed)} entries for {num_games} games")
             stride = 1
             rows["seed"] = [seed_bits(one) for one in seed]
             rows["deal"] = -stride
+        else:
+            stride = num_games
+            rows["seed"] = seed_bits(seed)
+            rows["deal"] = np.arange(num_games) - stride
         self._allocate(rule_set(rules), rows, stride, bool(skip_forced), bool(autoreset))
         self.reset()
 

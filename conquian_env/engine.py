@@ -35,6 +35,7 @@ def deal(row: np.void, seed: int, number: int, book: np.void) -> None:
     for place in range(size):
         row["hand"][0] |= bit(deck[place])
         row["hand"][1] |= bit(deck[size + place])
+    deck[: 2 * size] = NONE  # the order of a hand is nobody's to know
     row["stock_next"], row["stock_end"] = 2 * size, NUM_CARDS
     turn(row, 0)
 

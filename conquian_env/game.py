@@ -126,7 +126,7 @@ class Game:
         if source is None and phase != Phase.MELD:
             source = Source.TURNED if phase == Phase.TURNED else Source.DISCARDED
         if dead is None:
-            dead = unnamed(*hands, *tables, stock, face_up or "")
+            dead = unnamed(hands, tables, stock, face_up)
         nothing = {"declined": ("", ""), "discarded": ("", ""), "winner": None, "history": ()}
         values = {
             "hands": hands, "tables": tables, "face_up": face_up, "stock": stock, "dead": dead,
@@ -336,21 +336,27 @@ class Game:
         """
         try:
             values = json.loads(text)
-        except ValueError as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise PositionError(f"not a saved game: {error}") from None
         if not isinstance(values, dict) or values.pop("format", None) != JSON_FORMAT:
             raise PositionError(f"not a saved game: format {JSON_FORMAT!r} expected")
-        rules = RuleSet.from_dict(values.pop("rules", None))
-        keys = to_values(np.zeros(1, STATE)[0]).keys()
-        for key in sorted(values.keys() ^ keys):
-            raise PositionError(f"saved game: {key} is {'missing' if key in keys else 'unknown'}")
+        fields = values.pop("rules", None)
+        rules = RuleSet.from_dict(fields)
+        _check_keys("rules", fields, rules.to_dict())
+        _check_keys("saved game", values, to_values(np.zeros(1, STATE)[0]))
         return cls.from_state(rules, from_values(values, rules))
 
     def __repr__(self) -> str:
         return f"<Game seed {self.seed} deal {self.deal} ply {self.ply}: {self.phase}>"
 
 
+def _check_keys(name: str, values: dict[str, Any], expected: dict[str, Any]) -> None:
+    for key in sorted(values.keys() ^ expected.keys()):
+        what = "missing" if key in expected else "unknown"
+        raise PositionError(f"{name}: {key} is {what}")
+
+
 def _seat(seat: int) -> int:
-    if seat not in (0, 1):
+    if isinstance(seat, bool) or not isinstance(seat, (int, np.integer)) or seat not in (0, 1):
         raise PositionError(f"seat must be 0 or 1, not {seat!r}")
-    return seat
+    return int(seat)

@@ -202,7 +202,12 @@ def _number(name: str, value: object, highest: int) -> int:
     return value
 
 
-def unnamed(*texts: str) -> str:
-    """The cards of the pack that stand in none of the texts, as text."""
-    named = {word for text in texts for word in text.split()}
+def unnamed(*places: object) -> str:
+    """The cards of the pack that no text among the places names; what is no text is ignored."""
+    texts = [
+        part
+        for place in places
+        for part in (place if isinstance(place, (tuple, list)) else (place,))
+    ]
+    named = {word for text in texts if isinstance(text, str) for word in text.split()}
     return " ".join(name for name in NAMES if name not in named)

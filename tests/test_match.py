@@ -82,7 +82,9 @@ def test_the_interval_is_over_pairs():
     assert got.mean == pytest.approx(scores.mean())
     assert got.high - got.mean == pytest.approx(half, rel=0.1)
     assert got.mean - got.low == pytest.approx(half, rel=0.1)
-    assert str(estimate(np.full(5, 0.5, np.float32))) == "+0.500 [+0.500, +0.500]"
+    flat = estimate(np.full(5, 0.5, np.float32))
+    assert str(flat) == "+0.500 [+0.500, +0.500]"
+    assert flat.short == "+0.500 ±0.000"
 
 
 def test_the_interval_holds_the_truth_as_often_as_it_says():

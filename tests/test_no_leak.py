@@ -19,6 +19,7 @@ from scipy.stats import chi2
 
 from conquian_env import Game, Phase, RuleSet, View, Views, card, view
 from conquian_env.cards import NAMES
+from conquian_env.conquian_v0 import raw_env
 from tests import oracle
 from tests.playing import playthroughs
 
@@ -51,6 +52,20 @@ def mask_bytes(game: Game, seat: int) -> bytes:
     return game.legal_mask().tobytes() if game.actor == seat else b""
 
 
+def env_bytes(game: Game, seat: int) -> bytes:
+    """What the environment shows an agent: observation and mask, info, and its picture."""
+    env = raw_env(game.rules, render_mode="ansi", mask_location="both", perspective=seat)
+    env.reset(seed=0)
+    env._game = game
+    env._pay(game.returns(), game.is_over)
+    agent = env.possible_agents[seat]
+    seen, info = env.observe(agent), env.infos[agent]
+    assert isinstance(seen, dict)
+    arrays = [seen["observation"], seen["action_mask"], info["action_mask"]]
+    course = (env.rewards, env.terminations, env.agent_selection, sorted(info), env.render())
+    return b"".join(array.tobytes() for array in arrays) + repr(course).encode()
+
+
 SURFACES: dict[str, Callable[[Game, int], bytes]] = {
     "view": lambda game, seat: repr(game.view(seat)).encode(),
     "view JSON": lambda game, seat: game.view(seat).to_json().encode(),
@@ -58,6 +73,7 @@ SURFACES: dict[str, Callable[[Game, int], bytes]] = {
     "observation": lambda game, seat: game.observation(seat).tobytes(),
     "views": views_bytes,
     "mask": mask_bytes,
+    "environment": env_bytes,
     "course": lambda game, _: repr((game.phase, game.actor, game.ply, game.outcome)).encode(),
 }
 
@@ -116,15 +132,9 @@ def next_card(game: Game, _: int) -> int:
     return int(row["stock"][row["stock_next"]]) & 1 if game.stock_count else 0
 
 
-def dealt_card(game: Game, seat: int) -> int:
-    """The order of the pack as dealt, which the state still holds, begins with both hands."""
-    return int(game._rows["stock"][0, game.rules.deal * (1 - seat)]) & 1
-
-
 SECRETS: dict[str, Callable[[Game, int], int]] = {
     "other hand": other_hand,
     "next card": next_card,
-    "dealt card": dealt_card,
     "seed": lambda game, _: game.seed & 1,
     "deal": lambda game, _: game.deal >> 1 & 1,
 }
@@ -180,9 +190,9 @@ def leak_views(monkeypatch: pytest.MonkeyPatch, secret: Secret) -> None:
 
 
 PLANTS = {
-    "observation": (leak_observation, {"observation"}),
-    "view": (leak_view, {"view", "view JSON", "view text"}),
-    "mask": (leak_mask, {"mask"}),
+    "observation": (leak_observation, {"observation", "environment"}),
+    "view": (leak_view, {"view", "view JSON", "view text", "environment"}),
+    "mask": (leak_mask, {"mask", "environment"}),
     "views": (leak_views, {"views"}),
 }
 
@@ -197,6 +207,8 @@ def test_a_planted_bit_is_found(
     monkeypatch: pytest.MonkeyPatch, surface: str, secret: str, phase: Phase
 ) -> None:
     plant, expected = PLANTS[surface]
+    if (surface, phase) == ("mask", Phase.OVER):
+        expected = expected - {"environment"}  # which has no legal action left to show
     plant(monkeypatch, lambda game, seat: SECRETS[secret](game, seat) * (game.phase == phase))
     states = [game for game in states_of(RuleSet()) if game.phase == phase]
     found = set(leaks(states))
@@ -390,3 +402,19 @@ def test_the_unseen_cards_are_the_other_hand_and_the_stock() -> None:
         for seat in (0, 1):
             hand, stock = hidden(game, seat)
             assert {*hand, *stock.split()} == {NAMES[c] for c in game.view(seat).unseen}
+
+
+@pytest.mark.parametrize("rules", RULES, ids=str)
+def test_the_state_forgets_the_order_in_which_hands_were_dealt(rules: RuleSet) -> None:
+    dealt = 2 * rules.deal
+    for game in states_of(rules):
+        row = game._rows[0]
+        assert (row["stock"][:dealt] == -1).all()
+        assert sorted(row["stock"][dealt:].tolist()) == sorted(
+            set(range(40))
+            - {
+                card(name)
+                for seat in (0, 1)
+                for name in Game(rules, game.seed, game.deal).hand(seat)
+            }
+        )

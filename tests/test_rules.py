@@ -81,6 +81,12 @@ def test_an_impossible_field_is_refused_by_name(field: str, value: object) -> No
         RuleSet.from_dict(values)
 
 
+@pytest.mark.parametrize("value", [True, 10.0, "10", None])
+def test_a_deal_that_is_no_whole_number_is_refused_as_such(value: Any) -> None:
+    with pytest.raises(RuleSetError, match=f"^deal must be a whole number, not {value!r}$"):
+        RuleSet(deal=value)
+
+
 def test_the_smallest_and_the_largest_deal_are_accepted() -> None:
     assert [RuleSet(deal=deal).deal for deal in (2, 19)] == [2, 19]
 

@@ -24,6 +24,11 @@ class Estimate:
     def __str__(self) -> str:
         return f"{self.mean:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
 
+    @property
+    def short(self) -> str:
+        """The mean and half the width of the interval."""
+        return f"{self.mean:+.3f} ±{(self.high - self.low) / 2:.3f}"
+
 
 @dataclass(frozen=True)
 class MatchResult:

@@ -17,15 +17,15 @@ FORMAT = "conquian-tournament-1"
 
 
 def cross_table(tournament: "Tournament") -> tuple[list[str], list[list[str]]]:
-    """Header and rows: rank, agent, overall score, score against each agent in ranking order."""
+    """Header and rows: rank, agent, overall score, and score against each rank."""
     ranking = tournament.ranking()
-    header = ["", "agent", "score [95 %]", *(f"v {other}" for other in ranking)]
+    header = ["", "agent", "score [95 %]", *(f"v {rank + 1}" for rank in range(len(ranking)))]
     rows = [
         [
             str(place),
             agent,
             str(tournament.overall(agent)),
-            *("-" if o == agent else str(tournament.against(agent, o)) for o in ranking),
+            *("" if o == agent else tournament.against(agent, o).short for o in ranking),
         ]
         for place, agent in enumerate(ranking, 1)
     ]
@@ -35,7 +35,8 @@ def cross_table(tournament: "Tournament") -> tuple[list[str], list[list[str]]]:
 def _caption(tournament: "Tournament") -> str:
     return (
         f"{tournament.pairs} deals, each played twice with the seats swapped; seed "
-        f"{tournament.seed}. Score: mean of +1, 0, -1 a game; interval: bootstrap over deals."
+        f"{tournament.seed}. Score: mean of +1, 0, -1 a game, against all others and against each; "
+        "95 % intervals (± half their width) by bootstrap over the deals."
     )
 
 
