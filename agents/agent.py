@@ -15,10 +15,13 @@ class AgentError(ConquianError):
 
 @runtime_checkable
 class Agent(Protocol):
-    """A strategy: a function of what the actors know, many decisions at a time.
+    """A strategy: a function of each decision's view, many decisions at a time.
 
-    An agent that draws must draw from ``views.seeds`` alone, so that its play does not depend on
-    how decisions are batched. It may also have ``probabilities(views) -> float32 [n, 83]``.
+    Rows have nothing to do with each other: an agent keeps nothing from one to the next, and draws
+    from ``views.seeds`` alone, so that its play does not depend on how decisions are batched.
+
+    It may also have ``probabilities(views) -> float32 [n, 83]``, and ``rules``, the only RuleSet it
+    can play.
     """
 
     def act(self, views: Views) -> NDArray[np.int64]:

@@ -2,6 +2,7 @@
 
 import io
 import os
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,11 +45,14 @@ def save(path: Path, checkpoint: Checkpoint) -> None:
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
-    with part.open("wb") as file:
-        torch.save(content, file)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+    try:
+        with part.open("wb") as file:
+            torch.save(content, file)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def load(path: Path | str) -> Checkpoint:
@@ -58,32 +62,48 @@ def load(path: Path | str) -> Checkpoint:
         CheckpointError: the file is missing, no checkpoint, damaged, or of another layout.
     """
     content = _read(Path(path))
-    if content["observation_version"] != OBSERVATION_VERSION:
+    version = content["observation_version"]
+    if type(version) is not int or version != OBSERVATION_VERSION:
         raise CheckpointError(
-            f"{path}: trained on observation version {content['observation_version']}, "
-            f"this is version {OBSERVATION_VERSION}"
+            f"{path}: trained on observation version {version}, this is {OBSERVATION_VERSION}"
         )
     try:
         rules = RuleSet.from_dict(content["rules"])
         network = SuitNetwork(**content["network"])
         network.load_state_dict(content["weights"])
-    except (RuleSetError, RuntimeError, TypeError) as error:
-        raise CheckpointError(f"{path}: {str(error).splitlines()[0]}") from None
+    except (RuleSetError, RuntimeError, TypeError, AttributeError) as error:
+        raise CheckpointError(f"{path}: {' '.join(str(error).split())}") from None
+    if not all(weights.isfinite().all() for weights in network.state_dict().values()):
+        raise CheckpointError(f"{path}: weights are not finite")
     return Checkpoint(network, rules, content["decisions"])
+
+
+KINDS = {"observation_version": int, "rules": dict, "network": dict, "weights": dict,
+         "decisions": int}  # fmt: skip
+MOST = {"width": 4096, "layers": 64}
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
         file = io.BytesIO(path.read_bytes())
-    except OSError as error:
-        raise CheckpointError(f"{path}: {error.strerror}") from None
+    except (OSError, ValueError) as error:
+        raise CheckpointError(f"{path!s}: {getattr(error, 'strerror', None) or error}") from None
     try:
-        content = torch.load(file, map_location="cpu", weights_only=True)
+        damaged = zipfile.ZipFile(file).testzip()  # torch does not look at the check sums
+        file.seek(0)
+        content = None if damaged else torch.load(file, map_location="cpu", weights_only=True)
     except Exception:  # torch raises many kinds for files that are not its own
-        raise CheckpointError(f"{path}: not a checkpoint, or a damaged one") from None
+        content = None
+    if content is None:
+        raise CheckpointError(f"{path}: not a checkpoint, or a damaged one")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise CheckpointError(f"{path}: not a checkpoint of format {FORMAT}")
-    missing = {"observation_version", "rules", "network", "weights", "decisions"} - set(content)
-    if missing:
-        raise CheckpointError(f"{path}: {min(missing)} is missing")
+    for key, kind in KINDS.items():
+        if key not in content:
+            raise CheckpointError(f"{path}: {key} is missing")
+        if not isinstance(content[key], kind):
+            raise CheckpointError(f"{path}: {key} is no {kind.__name__}")
+    for key, size in content["network"].items():
+        if type(size) is not int or not 1 <= size <= MOST.get(key, 1):
+            raise CheckpointError(f"{path}: network {key}={size!r}")
     return content

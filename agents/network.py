@@ -3,11 +3,11 @@
 import torch
 from torch import Tensor, nn
 
+from conquian_env.actions import LAY
 from conquian_env.cards import NUM_RANKS, NUM_SUITS
-from conquian_env.observation import CARD_PIECES, LAYOUT, OBSERVATION_SIZE
+from conquian_env.observation import CARD_PIECES, CARDS_END, LAYOUT, OBSERVATION_SIZE
 
-NUM_ANSWERS = 3
-CARDS_END = LAYOUT["phase"].start
+NUM_ANSWERS = LAY  # their ids come first
 NUM_SCALARS = OBSERVATION_SIZE - CARDS_END
 NO = -1e9  # logit of an action that is not legal; finite, so that gradients stay finite
 
@@ -35,16 +35,19 @@ class SuitNetwork(nn.Module):
     the value off their mean and maximum.
     """
 
+    scale: Tensor
+
     def __init__(self, width: int = 192, layers: int = 3) -> None:
         super().__init__()
         self.width, self.depth = width, layers
+        self.register_buffer("scale", _scale(), persistent=False)
         self.cards = nn.Linear(CARD_PIECES * NUM_RANKS, width)
         self.scalars = nn.Linear(NUM_SCALARS, width)
         self.layers = nn.Sequential(*(SuitLayer(width) for _ in range(layers)))
         self.card_logits = nn.Linear(width, 2 * NUM_RANKS)
-        self.pooled = nn.Linear(2 * width, 128)
-        self.answer_logits = nn.Linear(128, NUM_ANSWERS)
-        self.value = nn.Linear(128, 1)
+        self.pooled = nn.Linear(2 * width, width)
+        self.answer_logits = nn.Linear(width, NUM_ANSWERS)
+        self.value = nn.Linear(width, 1)
         for head in (self.card_logits, self.answer_logits):
             nn.init.orthogonal_(head.weight, 0.01)  # begin near the uniform policy
             nn.init.zeros_(head.bias)
@@ -64,7 +67,7 @@ class SuitNetwork(nn.Module):
         x = observation.to(self.value.weight.dtype)
         grid = x[:, :CARDS_END].reshape(n, CARD_PIECES, NUM_SUITS, NUM_RANKS)
         rows = grid.transpose(1, 2).reshape(n, NUM_SUITS, CARD_PIECES * NUM_RANKS)
-        scalars = x[:, CARDS_END:] / SCALE.to(x.device)
+        scalars = x[:, CARDS_END:] / self.scale
         rows = torch.relu(self.cards(rows) + self.scalars(scalars)[:, None])
         rows = self.layers(rows)
         pooled = torch.relu(self.pooled(torch.cat([rows.mean(1), rows.amax(1)], -1)))
@@ -81,6 +84,3 @@ def _scale() -> Tensor:
                  "other_table_size"):  # fmt: skip
         scale[LAYOUT[name].start - CARDS_END] = 10.0
     return scale
-
-
-SCALE = _scale()

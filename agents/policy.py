@@ -3,16 +3,15 @@
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from agents.agent import AgentError, draw
 from agents.checkpoint import CheckpointError, load
 from conquian_env import Views
 
-CHUNK = 8192
-
 
 class Policy:
-    """The policy of a checkpoint.
+    """The policy of a checkpoint; alone among agents its last bits depend on the batch size.
 
     Args:
         path: the checkpoint file.
@@ -35,14 +34,11 @@ class Policy:
             raise CheckpointError(
                 f"{self.path}: trained on {self.rules}, asked to play {views.rules}"
             )
-        parts = []
+        observation, mask = torch.from_numpy(views.observation), torch.from_numpy(views.mask)
         with torch.no_grad():
-            for start in range(0, len(views), CHUNK):
-                some = slice(start, start + CHUNK)
-                observation = torch.from_numpy(views.observation[some])
-                logits, _ = self.network(observation, torch.from_numpy(views.mask[some]))
-                parts.append(logits.exp().numpy())
-        return np.concatenate(parts)
+            log_probabilities: Tensor = self.network(observation, mask)[0]
+        probabilities: NDArray[np.float32] = log_probabilities.exp().numpy()
+        return probabilities
 
     def act(self, views: Views) -> NDArray[np.int64]:
         """int64 [n]."""

@@ -1,6 +1,9 @@
 """Agents by name: ``greedy``, ``ppo:path``, ``package.module:Class``."""
 
 import importlib
+import inspect
+import re
+from collections.abc import Callable
 from typing import Any
 
 from agents.agent import Agent, AgentError
@@ -11,19 +14,21 @@ KNOWN = {
     "greedy": "agents.heuristic:Greedy",
     "ppo": "agents.policy:Policy",
 }
+OPTION = re.compile(r"(?:(?P<rest>.*),)?(?P<name>\w+)=(?P<value>[^,]*)")
 
 
 def make_agent(spec: str) -> Agent:
     """The agent that a spec names.
 
-    ``name``, ``name:argument`` and ``name:argument,option=value`` name the agents of ``KNOWN``;
+    ``name``, ``name:argument``, ``name:option=value`` and ``name:argument,option=value`` name the
+    agents of ``KNOWN``;
     ``package.module:Class`` names any class on the path, made without arguments.
 
     Raises:
         AgentError: there is no such agent, or it refused its arguments; the message has the spec.
     """
-    name, _, rest = spec.partition(":")
-    target, text = (KNOWN[name], rest) if name in KNOWN else (spec, "")
+    name, _, text = spec.partition(":")
+    target, text = (KNOWN[name], text) if name in KNOWN else (spec, "")
     module_name, _, class_name = target.partition(":")
     if not class_name:
         raise AgentError(
@@ -31,20 +36,22 @@ def make_agent(spec: str) -> Agent:
         )
     try:
         factory = getattr(importlib.import_module(module_name), class_name)
-    except (ImportError, AttributeError) as error:
+    except (ImportError, AttributeError, ValueError, TypeError) as error:
         raise AgentError(f"agent {spec!r}: {error}") from error
     try:
-        agent = factory(*_arguments(text), **_options(text))
+        arguments = _arguments(factory, text)
     except TypeError as error:
         raise AgentError(f"agent {spec!r}: {error}") from error
+    agent = factory(*arguments.args, **arguments.kwargs)
     if not isinstance(agent, Agent):
         raise AgentError(f"agent {spec!r} has no act(views)")
     return agent
 
 
-def _arguments(text: str) -> list[str]:
-    return [part for part in text.split(",") if part and "=" not in part]
-
-
-def _options(text: str) -> dict[str, Any]:
-    return dict(part.split("=", 1) for part in text.split(",") if "=" in part)
+def _arguments(factory: Callable[..., Any], text: str) -> inspect.BoundArguments:
+    """Options from the end of the text; what comes before them, a path say, is one argument."""
+    options: dict[str, str] = {}
+    while option := OPTION.fullmatch(text):
+        text = option["rest"] or ""
+        options[option["name"]] = option["value"]
+    return inspect.signature(factory).bind(*([text] if text else []), **options)

@@ -32,11 +32,13 @@ def action_name(action: int) -> str:
 
 def parse_action(text: str) -> int:
     """The id of an action name; the inverse of ``action_name``."""
-    verb, *rest = text.split()
-    if verb in _ANSWERS and not rest:
-        return _ANSWERS.index(verb)
-    if verb in ("lay", "discard") and len(rest) == 1:
-        return (LAY if verb == "lay" else DISCARD) + card(rest[0])
+    match text.split() if isinstance(text, str) else text:
+        case [("pass" | "take" | "force") as answer]:
+            return _ANSWERS.index(answer)
+        case ["lay", name]:
+            return LAY + card(name)
+        case ["discard", name]:
+            return DISCARD + card(name)
     raise IllegalActionError(
         f"unknown action {text!r}: say pass, take, force, lay CARD or discard CARD"
     )

@@ -25,6 +25,16 @@ from conquian_env.rules import RuleSet, rule_set
 from conquian_env.state import NONE, PHASE_OVER, STATE
 from conquian_env.view import Views, views_of
 
+# Written at every step: packed legal masks [n, 3], observation and mask words, actor, reward, done.
+Outputs = tuple[
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int8],
+    NDArray[np.float32],
+    NDArray[np.bool_],
+]
+
 
 @jit
 def _settle(row: np.void, book: np.void, skip_forced: bool) -> tuple[int, int, int]:
@@ -47,14 +57,21 @@ def _pay(row: np.void, reward: NDArray[np.float32]) -> None:
 
 
 @jit
-def _write(
-    row: np.void,
-    legal: NDArray[np.int64],
-    observation: NDArray[np.int64],
-    mask: NDArray[np.int64],
-) -> None:
-    write_observation(row, row["actor"], observation)
-    write_mask(legal[0], legal[1], legal[2], mask)
+def _show(row: np.void, i: int, answers: int, lays: int, discards: int, out: Outputs) -> None:
+    """Write what the actor of row ``i`` sees and may do; a finished row may only pass."""
+    legal, observation, mask, actor, _, _ = out
+    if row["phase"] == PHASE_OVER:
+        answers = 1 << PASS
+    legal[i, 0], legal[i, 1], legal[i, 2] = answers, lays, discards
+    write_mask(answers, lays, discards, mask[i])
+    write_observation(row, row["actor"], observation[i])
+    actor[i] = row["actor"]
+
+
+@jit
+def _next_deal(row: np.void, book: np.void, stride: int, skip_forced: bool) -> tuple[int, int, int]:
+    engine.deal(row, row["seed"], row["deal"] + stride, book)
+    return _settle(row, book, skip_forced)
 
 
 @jit
@@ -65,30 +82,19 @@ def _redeal(
     stride: int,
     skip_forced: bool,
     autoreset: bool,
-    legal: NDArray[np.int64],
-    observation: NDArray[np.int64],
-    mask: NDArray[np.int64],
-    actor: NDArray[np.int8],
-    reward: NDArray[np.float32],
-    done: NDArray[np.bool_],
+    out: Outputs,
 ) -> None:
-    book = books[0]
+    _, _, _, _, reward, done = out
     for i in range(len(rows)):
         if not chosen[i]:
             continue
         row = rows[i]
-        engine.deal(row, row["seed"], row["deal"] + stride, book)
-        answers, lays, discards = _settle(row, book, skip_forced)
+        answers, lays, discards = _next_deal(row, books[0], stride, skip_forced)
         while autoreset and row["phase"] == PHASE_OVER:  # no real choice in the whole deal
-            engine.deal(row, row["seed"], row["deal"] + stride, book)
-            answers, lays, discards = _settle(row, book, skip_forced)
+            answers, lays, discards = _next_deal(row, books[0], stride, skip_forced)
         done[i] = row["phase"] == PHASE_OVER
-        if done[i]:
-            answers = 1 << PASS
         _pay(row, reward[i])
-        legal[i, 0], legal[i, 1], legal[i, 2] = answers, lays, discards
-        _write(row, legal[i], observation[i], mask[i])
-        actor[i] = row["actor"]
+        _show(row, i, answers, lays, discards, out)
 
 
 @jit
@@ -99,44 +105,29 @@ def _step(
     stride: int,
     skip_forced: bool,
     autoreset: bool,
-    legal: NDArray[np.int64],
-    observation: NDArray[np.int64],
-    mask: NDArray[np.int64],
-    actor: NDArray[np.int8],
-    reward: NDArray[np.float32],
-    done: NDArray[np.bool_],
+    out: Outputs,
 ) -> None:
-    book = books[0]
+    _, _, _, _, reward, done = out
     for i in range(len(rows)):
         row = rows[i]
         if row["phase"] == PHASE_OVER:  # finished before, and not to be dealt again
             reward[i, 0] = reward[i, 1] = 0.0
             continue
-        engine.apply(row, actions[i], book)
-        answers, lays, discards = _settle(row, book, skip_forced)
+        engine.apply(row, actions[i], books[0])
+        answers, lays, discards = _settle(row, books[0], skip_forced)
         done[i] = row["phase"] == PHASE_OVER
         _pay(row, reward[i])
         while autoreset and row["phase"] == PHASE_OVER:
-            engine.deal(row, row["seed"], row["deal"] + stride, book)
-            answers, lays, discards = _settle(row, book, skip_forced)
-        if row["phase"] == PHASE_OVER:
-            answers = 1 << PASS
-        legal[i, 0], legal[i, 1], legal[i, 2] = answers, lays, discards
-        _write(row, legal[i], observation[i], mask[i])
-        actor[i] = row["actor"]
+            answers, lays, discards = _next_deal(row, books[0], stride, skip_forced)
+        _show(row, i, answers, lays, discards, out)
 
 
 @jit
 def _first_illegal(legal: NDArray[np.int64], actions: NDArray[np.int64]) -> int:
     for i in range(len(actions)):
         action = actions[i]
-        if action < 0 or action >= NUM_ACTIONS:
-            return i
-        if action >= DISCARD:
-            allowed = legal[i, 2] >> (action - DISCARD) & 1
-        else:
-            allowed = (legal[i, 0] | legal[i, 1] << LAY) >> action & 1
-        if not allowed:
+        known = 0 <= action < NUM_ACTIONS
+        if not known or not engine.allows(legal[i, 0], legal[i, 1], legal[i, 2], action):
             return i
     return -1
 
@@ -219,13 +210,14 @@ class Batch:
         self.skip_forced, self.autoreset = skip_forced, autoreset
         self._rows, self._stride, self._books = rows, stride, rulebook(rules)
         self._legal = np.zeros((n, 3), np.int64)
-        self._observation = np.zeros((n, OBSERVATION_WORDS), np.int64)
-        self._mask = np.zeros((n, MASK_WORDS), np.int64)
-        self.observation: NDArray[np.uint8] = self._observation.view(np.uint8)
-        self.mask: NDArray[np.bool_] = self._mask.view(np.bool_)[:, MASK_PADDING:]
+        observation = np.zeros((n, OBSERVATION_WORDS), np.int64)
+        mask = np.zeros((n, MASK_WORDS), np.int64)
+        self.observation: NDArray[np.uint8] = observation.view(np.uint8)
+        self.mask: NDArray[np.bool_] = mask.view(np.bool_)[:, MASK_PADDING:]
         self.actor = np.zeros(n, np.int8)
         self.reward = np.zeros((n, 2), np.float32)
         self.done = np.zeros(n, np.bool_)
+        self._outputs = (self._legal, observation, mask, self.actor, self.reward, self.done)
         self.deal: NDArray[np.int64] = rows["deal"]
         self.ply: NDArray[np.int16] = rows["ply"]
         self.deal.flags.writeable = self.ply.flags.writeable = False
@@ -251,17 +243,16 @@ class Batch:
             raise IllegalActionError(f"row {bad}: {_name(int(chosen[bad]))} is not legal")
         _step(
             self._rows, self._books, chosen, self._stride, self.skip_forced, self.autoreset,
-            self._legal, self._observation, self._mask, self.actor, self.reward, self.done,
+            self._outputs,
         )  # fmt: skip
 
     def reset(self, mask: NDArray[np.bool_] | None = None) -> None:
         """Deal the rows of ``mask`` (bool [n]; None for all) again, each to its next deal."""
         chosen = np.ones(self.num_games, np.bool_) if mask is None else np.asarray(mask)
-        if chosen.shape != (self.num_games,) or chosen.dtype != np.bool_:
-            raise OptionError(f"mask must be bool of shape ({self.num_games},)")
+        _check_array("mask", chosen, np.bool_, (self.num_games,))
         _redeal(
             self._rows, self._books, chosen, self._stride, self.skip_forced, self.autoreset,
-            self._legal, self._observation, self._mask, self.actor, self.reward, self.done,
+            self._outputs,
         )  # fmt: skip
 
     def sample_actions(self, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -277,25 +268,39 @@ class Batch:
         return Game.from_state(self.rules, self._rows[i : i + 1].copy())
 
     def views(self, index: NDArray[np.int64], seeds: NDArray[np.uint64]) -> Views:
-        """What the actors of the rows ``index`` (int64 [k]) know, with a seed for each (uint64)."""
+        """What the actors of some rows know, for an agent.
+
+        Args:
+            index: int64 [k], rows.
+            seeds: uint64 [k], the agent's randomness for each decision.
+
+        Raises:
+            OptionError: an array has another dtype or shape, or a row does not exist.
+        """
+        _check_array("index", index, np.int64, np.shape(index)[:1])
+        _check_array("seeds", seeds, np.uint64, index.shape)
+        if len(index) and not 0 <= index.min() <= index.max() < self.num_games:
+            raise OptionError(f"index has rows outside 0 to {self.num_games - 1}")
         return views_of(self._rows[index], self.rules, seeds)
 
     def __getstate__(self) -> dict[str, Any]:
-        arrays = (self._legal, self._observation, self._mask, self.actor, self.reward, self.done)
         place = (self.rules, self._rows, self._stride, self.skip_forced, self.autoreset)
-        return {"place": place, "arrays": arrays}
+        return {"place": place, "outputs": self._outputs}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         rules, rows, *rest = state["place"]
         self._allocate(rules, rows.copy(), *rest)
-        own: tuple[NDArray[Any], ...] = (
-            self._legal, self._observation, self._mask, self.actor, self.reward, self.done
-        )  # fmt: skip
-        for mine, saved in zip(own, state["arrays"], strict=True):
-            mine[:] = saved
+        own: tuple[NDArray[Any], ...] = self._outputs
+        for array, saved in zip(own, state["outputs"], strict=True):
+            array[...] = saved
 
     def __repr__(self) -> str:
         return f"<Batch of {self.num_games} games>"
+
+
+def _check_array(name: str, array: object, dtype: type, shape: tuple[int, ...]) -> None:
+    if not isinstance(array, np.ndarray) or array.dtype != dtype or array.shape != shape:
+        raise OptionError(f"{name} must be an array of {np.dtype(dtype)} and shape {shape}")
 
 
 def _name(action: int) -> str:

@@ -24,7 +24,7 @@ def card(text: str) -> int:
     Raises:
         CardError: ``text`` is not one of the forty cards.
     """
-    if text not in _IDS:
+    if not isinstance(text, str) or text not in _IDS:
         raise CardError(
             f"unknown card {text!r}: a card is a rank of A 2 3 4 5 6 7 J Q K and a suit of C D H S"
         )
@@ -47,12 +47,13 @@ def card_mask(ids: Iterable[int]) -> int:
     """The mask of distinct card ids.
 
     Raises:
-        CardError: a card comes twice.
+        CardError: a card comes twice, or is none.
     """
     mask = 0
     for card_id in ids:
+        name = card_name(card_id)
         if mask >> card_id & 1:
-            raise CardError(f"card {card_name(card_id)} comes twice")
+            raise CardError(f"card {name} comes twice")
         mask |= 1 << card_id
     return mask
 
@@ -66,6 +67,11 @@ def card_ids(mask: int) -> tuple[int, ...]:
 def card_names(mask: int) -> tuple[str, ...]:
     """The names in a mask, sorted by id."""
     return tuple(NAMES[card_id] for card_id in card_ids(mask))
+
+
+def cards_text(ids: Iterable[int]) -> str:
+    """Card ids as text, the inverse of ``cards``."""
+    return " ".join(map(card_name, ids))
 
 
 @jit

@@ -183,6 +183,14 @@ def record(row: np.void, seat: int, code: int) -> None:
 
 
 @jit
+def allows(answers: int, lays: int, discards: int, action: int) -> bool:
+    """Whether an action from 0 to 82 is in three legal masks."""
+    if action >= DISCARD:
+        return (discards >> (action - DISCARD)) & 1 == 1
+    return ((answers | lays << LAY) >> action) & 1 == 1
+
+
+@jit
 def only_action(answers: int, lays: int, discards: int) -> int:
     """The single legal action of three legal masks, or -1 if there is a choice or none."""
     if count(answers) + count(lays) + count(discards) != 1:

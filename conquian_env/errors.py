@@ -26,4 +26,4 @@ class SeedError(ConquianError, ValueError):
 
 
 class OptionError(ConquianError, ValueError):
-    """An environment option outside its listed values."""
+    """An argument or option outside the values it can have; the message names it."""

@@ -1,6 +1,7 @@
 """One deal of Conquian for people and search: ask what is legal, apply, look."""
 
 import json
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -53,11 +54,7 @@ def _legal(rows: NDArray[np.void], books: NDArray[np.void]) -> tuple[int, int, i
 @jit
 def _try_apply(rows: NDArray[np.void], action: int, books: NDArray[np.void]) -> bool:
     answers, lays, discards = engine.legal(rows[0], books[0])
-    if action >= DISCARD:
-        allowed = discards >> (action - DISCARD) & 1
-    else:
-        allowed = (answers | lays << LAY) >> action & 1
-    if not allowed:
+    if not engine.allows(answers, lays, discards, action):
         return False
     engine.apply(rows[0], action, books[0])
     return True
@@ -146,7 +143,7 @@ class Game:
 
     @property
     def actor(self) -> int:
-        """The seat to act; in phase over the seat that acted last."""
+        """The seat to act; in phase over the winner, or the seat that declined last."""
         return int(self._rows["actor"][0])
 
     @property
@@ -226,13 +223,16 @@ class Game:
         Raises:
             IllegalActionError: it is not legal now; the message says why and nothing changed.
         """
-        known = isinstance(action, (int, np.integer)) and not isinstance(action, bool)
-        if not known or not 0 <= action < NUM_ACTIONS:
+        try:
+            number = -1 if isinstance(action, bool) else operator.index(action)
+        except TypeError:
+            number = -1
+        if not 0 <= number < NUM_ACTIONS:
             raise IllegalActionError(
                 f"unknown action {action!r}: ids run from 0 to {NUM_ACTIONS - 1}"
             )
-        if not _try_apply(self._rows, int(action), self._books):
-            raise IllegalActionError(f"{action_name(int(action))}: {self._why_not(int(action))}")
+        if not _try_apply(self._rows, number, self._books):
+            raise IllegalActionError(f"{action_name(number)}: {self._why_not(number)}")
 
     def _why_not(self, action: int) -> str:
         phase, seat = self.phase, self.actor

@@ -34,11 +34,10 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
         return function
     try:
         compiled: Any = njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # numba finds no writable cache folder
-        compiled = njit(nogil=True)(function)
-    else:
         # numba looks at the function's own file only, and would go on using a compiled rule
         # after the rule changed in another one: the stamp must hold every source.
         index = compiled._cache._cache_file
         index._source_stamp = (index._source_stamp, SOURCES_DIGEST)
+    except (RuntimeError, AttributeError):  # no writable folder, or a numba that keeps it elsewhere
+        compiled = njit(nogil=True)(function)
     return compiled  # type: ignore[no-any-return]  # numba ships no types

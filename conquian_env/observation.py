@@ -1,7 +1,7 @@
 """What a seat sees, as numbers: one table of named pieces, and the encoders that follow it.
 
-``PIECES`` is the layout that the encoder, the docs and the tests read. All pieces are from the
-observer's side and hold nothing that the observer may not know.
+``PIECES`` is the layout: the encoder writes the pieces in this order, the docs and the tests read
+them from it. All are from the observer's side and hold nothing that the observer may not know.
 """
 
 from typing import NamedTuple
@@ -57,12 +57,15 @@ def _slices() -> dict[str, slice]:
 
 
 LAYOUT = _slices()
+CARDS_END = CARD_PIECES * NUM_CARDS  # the card pieces come first
 HIGHS = np.repeat([p.high for p in PIECES], [p.size for p in PIECES]).astype(np.uint8)
 
 # Rows are written as little-endian words of eight bytes: BYTES[m] has byte k = bit k of m.
 WORD_BYTES = 8
 OBSERVATION_WORDS = OBSERVATION_SIZE // WORD_BYTES
 CARD_WORDS = NUM_CARDS // WORD_BYTES
+ONE_HOTS_WORD = CARDS_END // WORD_BYTES  # phase and source, nine bytes
+NUMBERS_WORD = ONE_HOTS_WORD + 1  # the ninth, to_act and the counts
 BYTES = np.array([sum((m >> k & 1) << 8 * k for k in range(8)) for m in range(256)], np.int64)
 # A mask row is padded in front, so that lays and discards begin on a word.
 MASK_PADDING = WORD_BYTES - 3
@@ -84,25 +87,24 @@ def write_observation(row: np.void, seat: int, words: NDArray[np.int64]) -> None
     hand, table, other_table = row["hand"][seat], row["table"][seat], row["table"][other]
     dead = row["dead"]
     face_up = bit(row["face_up"]) if row["face_up"] != NONE else 0
-    write_cards(hand, words, 0)
-    write_cards(table, words, 5)
-    write_cards(other_table, words, 10)
-    write_cards(face_up, words, 15)
-    write_cards(dead, words, 20)
-    write_cards(PACK & ~(hand | table | other_table | face_up | dead), words, 25)
-    write_cards(row["declined"][seat], words, 30)
-    write_cards(row["declined"][other], words, 35)
-    write_cards(row["discarded"][other], words, 40)
-    write_cards(0, words, 45)
+    unseen = PACK & ~(hand | table | other_table | face_up | dead)
+    declined, other_declined = row["declined"][seat], row["declined"][other]
+    known = 0 * hand
+    pieces = (
+        hand, table, other_table, face_up, dead, unseen, declined, other_declined,
+        row["discarded"][other], known,
+    )  # fmt: skip
+    for place, mask in enumerate(pieces):
+        write_cards(mask, words, place * CARD_WORDS)
     one_hots = bit(row["phase"])
     if row["source"] != NONE:
         one_hots |= bit(row["source"] + len(PHASES))
-    words[50] = BYTES[one_hots & 255]
+    words[ONE_HOTS_WORD] = BYTES[one_hots & 255]
     sizes = 1 << 56  # the stake
     sizes |= count(other_table) << 48 | count(row["hand"][other]) << 40
     sizes |= count(table) << 32 | count(hand) << 24
     sizes |= int(row["stock_end"] - row["stock_next"]) << 16
-    words[51] = sizes | int(row["actor"] == seat) << 8 | one_hots >> 8
+    words[NUMBERS_WORD] = sizes | int(row["actor"] == seat) << 8 | one_hots >> 8
 
 
 @jit
@@ -128,8 +130,7 @@ def planes(observation: NDArray[np.uint8]) -> NDArray[np.uint8]:
         uint8 [..., 26, 4, 10]: the ten card pieces, then every other number as a constant plane.
     """
     lead = observation.shape[:-1]
-    split = CARD_PIECES * NUM_CARDS
-    grid = observation[..., :split].reshape(*lead, CARD_PIECES, NUM_SUITS, NUM_RANKS)
-    numbers = observation[..., split:, None, None]
+    grid = observation[..., :CARDS_END].reshape(*lead, CARD_PIECES, NUM_SUITS, NUM_RANKS)
+    numbers = observation[..., CARDS_END:, None, None]
     flat = np.broadcast_to(numbers, (*numbers.shape[:-2], NUM_SUITS, NUM_RANKS))
     return np.concatenate([grid, flat], axis=-3)

@@ -6,7 +6,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conquian_env.actions import CODE_MASK, TURN
-from conquian_env.cards import NAMES, NUM_CARDS, PACK, card, card_mask, card_name, card_names, cards
+from conquian_env.cards import (
+    NAMES,
+    NUM_CARDS,
+    PACK,
+    card,
+    card_ids,
+    card_mask,
+    card_name,
+    card_names,
+    cards,
+    cards_text,
+)
 from conquian_env.deal import check_deal, seed_bits, unsigned
 from conquian_env.engine import clear, forceable
 from conquian_env.errors import CardError, PositionError
@@ -29,7 +40,7 @@ def to_values(row: np.void) -> dict[str, Any]:
     """A state as JSON values; cards as text, the stock in the order it will be turned."""
 
     def text(mask: int) -> str:
-        return " ".join(card_names(mask))
+        return cards_text(card_ids(mask))
 
     source, winner, face_up = int(row["source"]), int(row["winner"]), int(row["face_up"])
     stock = row["stock"][row["stock_next"] : row["stock_end"]].tolist()
@@ -41,7 +52,7 @@ def to_values(row: np.void) -> dict[str, Any]:
         "dead": text(row["dead"]),
         "face_up": None if face_up == NONE else card_name(face_up),
         "source": None if source == NONE else str(SOURCES[source]),
-        "stock": " ".join(map(card_name, stock)),
+        "stock": cards_text(stock),
         "phase": str(PHASES[row["phase"]]),
         "actor": int(row["actor"]),
         "winner": None if winner == NONE else winner,
@@ -94,6 +105,8 @@ def _write_history(row: np.void, history: object) -> None:
     left = 2 * (2 * stock + hand_cards + 2) + hand_cards + stock
     if len(history) + left > MAX_EVENTS:
         raise PositionError(f"history of {len(history)} events is too long for this position")
+    if row["ply"] + left > MAX_EVENTS:
+        raise PositionError(f"ply {row['ply']} is too late for this position")
     row["events"] = len(history)
     row["history"][: len(history)] = history
 

@@ -1,19 +1,19 @@
 """The table as text, drawn from views alone, so that a seat's picture cannot show more."""
 
 from conquian_env.actions import action_name, event_text
-from conquian_env.cards import NAMES, card_mask, card_name
+from conquian_env.cards import card_mask, card_name, cards_text
 from conquian_env.melds import split
 from conquian_env.view import View
 
 
 def text(view: View, other: View | None = None) -> str:
     """The table as ``view.seat`` sees it; with the other seat's view too, both hands open."""
-    hidden = f"({view.other_hand_size} hidden)"
-    own, theirs = _names(view.hand), _names(other.hand) if other else hidden
+    hidden, dead = f"({view.other_hand_size} hidden)", cards_text(view.dead) or "-"
+    own, theirs = cards_text(view.hand), cards_text(other.hand) if other else hidden
     lines = [
-        f"seat {1 - view.seat}   table {_melds(view, view.other_table)}   hand {theirs}",
-        f"stock {view.stock_count}   face up {_face_up(view)}   dead {_names(view.dead)}",
-        f"seat {view.seat}   table {_melds(view, view.table)}   hand {own}",
+        f"seat {1 - view.seat}   table {_melds(view, view.other_table)}   hand {theirs or '-'}",
+        f"stock {view.stock_count}   face up {_face_up(view)}   dead {dead}",
+        f"seat {view.seat}   table {_melds(view, view.table)}   hand {own or '-'}",
         _prompt(view, other),
     ]
     if view.history:
@@ -21,16 +21,12 @@ def text(view: View, other: View | None = None) -> str:
     return "\n".join(lines)
 
 
-def _names(ids: tuple[int, ...]) -> str:
-    return " ".join(NAMES[card_id] for card_id in ids) or "-"
-
-
 def _melds(view: View, ids: tuple[int, ...]) -> str:
     """A table as combinations; loose cards while a take is still being laid."""
     groups = split(card_mask(ids), view.rules)
     if groups is None:
-        return f"{_names(ids)} (being laid)"
-    return " ".join(f"[{_names(group)}]" for group in groups) or "-"
+        return f"{cards_text(ids)} (being laid)"
+    return " ".join(f"[{cards_text(group)}]" for group in groups) or "-"
 
 
 def _face_up(view: View) -> str:

@@ -49,7 +49,7 @@ class RuleSet:
                 f"deal={self.deal}: two hands of {self.deal} leave no stock in {NUM_CARDS} cards"
             )
         for name, allowed in _CHOICES.items():
-            if getattr(self, name) not in allowed:
+            if not isinstance(getattr(self, name), str) or getattr(self, name) not in allowed:
                 raise RuleSetError(
                     f"{name} must be one of {', '.join(allowed)}, not {getattr(self, name)!r}"
                 )
@@ -67,7 +67,7 @@ class RuleSet:
     @classmethod
     def preset(cls, name: str) -> Self:
         """A rule set by name, one of ``PRESETS``."""
-        if name not in PRESETS:
+        if not isinstance(name, str) or name not in PRESETS:
             raise RuleSetError(f"unknown preset {name!r}: known are {', '.join(PRESETS)}")
         return cls(**PRESETS[name])
 
@@ -80,9 +80,10 @@ class RuleSet:
         """The inverse of ``to_dict``; an unknown field is refused by name."""
         if not isinstance(values, dict):
             raise RuleSetError(f"rules must be a table of fields, not {values!r}")
-        unknown = sorted(set(values) - {field.name for field in fields(cls)})
-        if unknown:
-            raise RuleSetError(f"unknown rule field {unknown[0]!r}")
+        known = {field.name for field in fields(cls)}
+        for name in values:
+            if name not in known:
+                raise RuleSetError(f"unknown rule field {name!r}")
         return cls(**values)
 
 
@@ -96,6 +97,4 @@ def rule_set(rules: RuleSet | str) -> RuleSet:
     """``rules`` itself, or the preset of that name."""
     if isinstance(rules, RuleSet):
         return rules
-    if isinstance(rules, str):
-        return RuleSet.preset(rules)
-    raise RuleSetError(f"rules must be a RuleSet or the name of a preset, not {rules!r}")
+    return RuleSet.preset(rules)

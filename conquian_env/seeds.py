@@ -27,8 +27,9 @@ def derive(
 ) -> NDArray[np.uint64]:
     """Seeds named by ``(purpose, seed, first, second)``, as a keyed one-way hash.
 
-    The key is BLAKE2b of purpose and seed, so neither the seed nor another purpose's values can be
-    had from the outcome; entries do not depend on the length of the arrays or their order.
+    The key is BLAKE2b of purpose and seed, so values of one purpose say nothing of another's to
+    whoever cannot guess the seed (a seed of few possible values can be tried out). Entries do not
+    depend on the length of the arrays or their order.
 
     Args:
         purpose: such as ``deals`` or ``agents``.

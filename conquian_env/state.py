@@ -32,7 +32,7 @@ SOURCE_TURNED, SOURCE_PASSED, SOURCE_DISCARDED = 0, 1, 2
 NONE = -1  # no face-up card, no source, no winner
 
 # Two events for each offer (at most two a stock card, one a discard), one for each hand card laid
-# or discarded and one for each card turned; a deal of one card each would need 196.
+# or discarded and one for each card turned: 192 in a deal of two cards each, the smallest.
 MAX_EVENTS = 200
 
 STATE = np.dtype(

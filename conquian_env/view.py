@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conquian_env.actions import NUM_ACTIONS, action_name, event_text
-from conquian_env.cards import NAMES, PACK, bit, card_ids
+from conquian_env.actions import NUM_ACTIONS, PASS, action_name, event_text
+from conquian_env.cards import PACK, bit, card_ids, cards_text
 from conquian_env.engine import legal
+from conquian_env.errors import PositionError
 from conquian_env.jit import jit
 from conquian_env.melds import rulebook
 from conquian_env.observation import (
@@ -21,7 +22,7 @@ from conquian_env.observation import (
     write_observation,
 )
 from conquian_env.rules import RuleSet
-from conquian_env.state import MAX_EVENTS, NONE, PHASES, SOURCES, Phase, Source
+from conquian_env.state import MAX_EVENTS, NONE, PHASE_OVER, PHASES, SOURCES, Phase, Source
 
 Cards = tuple[int, ...]
 
@@ -62,42 +63,39 @@ class View:
 
     @classmethod
     def from_json(cls, text: str) -> "View":
-        """The view that ``to_json`` wrote."""
-        data: dict[str, Any] = json.loads(text)
-        lists = {key: tuple(value) for key, value in data.items() if isinstance(value, list)}
-        source = data["source"]
-        return cls(
-            **data
-            | lists
-            | {
+        """The view that ``to_json`` wrote.
+
+        Raises:
+            PositionError: the text is no view.
+        """
+        try:
+            data: dict[str, Any] = json.loads(text)
+            lists = {key: tuple(value) for key, value in data.items() if isinstance(value, list)}
+            source = data["source"]
+            values = {
                 "rules": RuleSet.from_dict(data["rules"]),
                 "phase": Phase(data["phase"]),
                 "source": None if source is None else Source(source),
             }
-        )
+            return cls(**data | lists | values)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise PositionError(f"not a saved view: {error}") from None
 
     def __str__(self) -> str:
+        face_up = cards_text(() if self.face_up is None else (self.face_up,))
         return "\n".join(
             [
                 f"seat {self.seat}, phase {self.phase}, seat {self.actor} to act",
-                f"face up: {_name(self.face_up)} ({self.source or 'none'}); "
-                f"stock {self.stock_count}",
-                f"hand: {_names(self.hand)}",
-                f"table: {_names(self.table)}",
-                f"other table: {_names(self.other_table)} (hand of {self.other_hand_size})",
-                f"dead: {_names(self.dead)}",
+                f"face up: {face_up or '-'} ({self.source or 'none'}); stock {self.stock_count}",
+                f"hand: {cards_text(self.hand) or '-'}",
+                f"table: {cards_text(self.table) or '-'}",
+                f"other table: {cards_text(self.other_table) or '-'}",
+                f"other hand: {self.other_hand_size} cards",
+                f"dead: {cards_text(self.dead) or '-'}",
                 f"legal: {', '.join(map(action_name, self.legal_actions)) or '-'}",
                 f"history: {'; '.join(map(event_text, self.history)) or '-'}",
             ]
         )
-
-
-def _name(card_id: int | None) -> str:
-    return "-" if card_id is None else NAMES[card_id]
-
-
-def _names(ids: Cards) -> str:
-    return " ".join(NAMES[card_id] for card_id in ids) or "-"
 
 
 def view_of(row: np.void, seat: int, rules: RuleSet, legal_actions: tuple[int, ...]) -> View:
@@ -175,6 +173,8 @@ def _write_views(
         seat = row["actor"]
         write_observation(row, seat, observations[i])
         answers, lays, discards = legal(row, books[0])
+        if row["phase"] == PHASE_OVER:
+            answers = 1 << PASS  # as in a finished row of a Batch
         write_mask(answers, lays, discards, masks[i])
         write_history(row, seat, history[i])
         cards[0, i], cards[1, i] = row["hand"][seat], row["table"][seat]

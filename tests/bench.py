@@ -71,7 +71,7 @@ def aec_rate(constructor: Callable[..., object]) -> float:
     env, rng, spent, moves = constructor(), np.random.default_rng(0), 0.0, 0
     while moves < 5_000:
         env.reset(seed=moves)
-        for agent in env.agent_iter():
+        for _ in env.agent_iter():
             start = time.perf_counter()
             observation, _, over, _, _ = env.last()
             spent += time.perf_counter() - start
@@ -79,7 +79,7 @@ def aec_rate(constructor: Callable[..., object]) -> float:
             start = time.perf_counter()
             env.step(action)
             spent += time.perf_counter() - start
-            moves += agent is not None
+            moves += not over
     return moves / spent
 
 

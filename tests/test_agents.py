@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
 
 from agents import make_agent
 from agents.agent import Agent, AgentError, draw, uniforms
+from agents.checkpoint import Checkpoint, save
+from agents.network import SuitNetwork
+from agents.registry import KNOWN
 from conquian_env import Batch, Game, RuleSet, Views, cards
 from conquian_env.actions import DISCARD, FORCE, LAY, PASS, TAKE
 from conquian_env.cards import card_mask
@@ -12,6 +16,7 @@ from conquian_env.view import views_of
 from tests.playing import playthroughs
 
 RULES = RuleSet()
+SPECS = ["random", "greedy", "ppo:{policy}", "ppo:{policy},sample=true"]
 
 
 class First:
@@ -98,10 +103,10 @@ def test_random_is_uniform_over_the_legal_actions():
     assert chi2 < freedom + 7 * np.sqrt(2 * freedom) + 12
 
 
-@pytest.mark.parametrize("spec", ["random", "greedy"])
-def test_agents_see_decisions_one_by_one(spec):
+@pytest.mark.parametrize("spec", SPECS)
+def test_agents_see_decisions_one_by_one(spec, policy):
     """The same answers whatever the batch, its order, or what else is in it."""
-    agent, rng = make_agent(spec), np.random.default_rng(3)
+    agent, rng = make_agent(spec.format(policy=policy)), np.random.default_rng(3)
     batch = Batch(64, seed=5)
     for _ in range(60):
         seeds = rng.integers(0, 1 << 64, 64, np.uint64)
@@ -114,10 +119,23 @@ def test_agents_see_decisions_one_by_one(spec):
         batch.step(together)
 
 
-@pytest.mark.parametrize("spec", ["random", "greedy"])
-def test_no_peek(spec):
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory) -> str:
+    """The spec of a network that knows nothing yet."""
+    path = tmp_path_factory.mktemp("policy") / "policy.pt"
+    torch.manual_seed(0)
+    save(path, Checkpoint(SuitNetwork(16, 1), RULES, 0))
+    return str(path)
+
+
+def test_every_known_agent_is_tested_for_peeking():
+    assert set(KNOWN) == {spec.partition(":")[0] for spec in SPECS}
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_no_peek(spec, policy):
     """Other hidden cards, the same seed: the same action."""
-    agent, rng = make_agent(spec), np.random.default_rng(4)
+    agent, rng = make_agent(spec.format(policy=policy)), np.random.default_rng(4)
     for game in playthroughs(RULES, 8, seed=13):
         if not game.is_over:
             action = agent.act(views(game, 9))
@@ -129,6 +147,7 @@ def test_no_peek(spec):
 def test_views_hold_the_actors_cards():
     game = Game(seed=3)
     seen = views(game)
+    assert len(seen) == 1
     assert seen.hand[0] == card_mask(cards(" ".join(game.hand(0))))
     assert seen.face_up[0] == card_mask(cards(game.face_up))
     assert (seen.table[0], seen.other_table[0], seen.dead[0]) == (0, 0, 0)
@@ -153,13 +172,25 @@ def test_make_agent_by_dotted_name():
 
 
 @pytest.mark.parametrize(
-    "spec",
-    ["", "nobody", "tests.test_agents:Nobody", "no.such.module:X", "tests.test_agents:NoAct",
-     "greedy:worlds=3", "random:1", "ppo", "ppo:no/such/file.pt", "ppo:x,sample=maybe"],
-)  # fmt: skip
-def test_a_wrong_spec_is_refused_by_name(spec):
+    ("spec", "said"),
+    [
+        ("", "unknown agent ''"),
+        ("nobody", "unknown agent 'nobody'"),
+        ("tests.test_agents:Nobody", "'tests.test_agents:Nobody'"),
+        ("no.such.module:X", "'no.such.module:X'"),
+        ("tests.test_agents:NoAct", "'tests.test_agents:NoAct' has no act"),
+        (":X", "':X'"),
+        (".x:Y", "'.x:Y'"),
+        ("greedy:worlds=3", "'greedy:worlds=3'"),
+        ("random:1", "'random:1'"),
+        ("ppo", "'ppo'"),
+        ("ppo:no/such/file.pt", "no/such/file.pt: No such file"),
+        ("ppo:a\0b", "null"),
+        ("ppo:x,sample=maybe", "sample must be true or false, not 'maybe'"),
+    ],
+)
+def test_a_wrong_spec_is_refused_by_name(spec, said):
     with pytest.raises(AgentError) as caught:
         make_agent(spec)
-    message = str(caught.value)
-    assert "\n" not in message
-    assert spec.partition(",")[0].removeprefix("ppo:") in message or "maybe" in message
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)

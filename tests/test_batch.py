@@ -133,12 +133,14 @@ def everything(batch: Batch) -> dict[str, bytes]:
     return arrays | {str(i): batch.game(i).to_json().encode() for i in range(batch.num_games)}
 
 
-def somewhere(num_games: int = 6, steps: int = 70, **options: Any) -> Batch:
-    """A batch in the middle of things."""
-    batch, rng = Batch(num_games, "classic", seed=3, **options), np.random.default_rng(2)
-    for _ in range(steps):
-        batch.step(batch.sample_actions(rng))
-    return batch
+def somewhere(**options: Any) -> Batch:
+    """Six rows in the middle of things: one of them has just been won, and paid."""
+    batch, rng = Batch(6, "classic", seed=3, **options), np.random.default_rng(2)
+    for step in range(1000):
+        batch.step(eager(batch, rng) if step > 30 else batch.sample_actions(rng))
+        if batch.reward.any():
+            return batch
+    raise AssertionError
 
 
 # --- the same games as Game ---
@@ -313,7 +315,9 @@ def test_the_end_is_paid_once() -> None:
 
 def test_reset_of_some_rows_leaves_the_others_alone() -> None:
     batch = somewhere()
-    before, chosen = everything(batch), np.array([0, 1, 0, 0, 1, 1], bool)
+    before, chosen = everything(batch), batch.done | (np.arange(6) % 2 == 0)
+    assert 0 < chosen.sum() < 6
+    assert batch.reward[chosen].any()
     deals = batch.deal.copy()
     arrays = {name: getattr(batch, name).copy() for name in ARRAYS}
     batch.reset(chosen)
@@ -338,12 +342,14 @@ def test_reset_of_all_rows_and_of_none() -> None:
     assert everything(batch) == before
     batch.reset()
     assert (batch.deal == deals + 6).all()
-    assert not batch.ply.any()
+    for array in (batch.ply, batch.reward, batch.done):
+        assert not array.any()
 
 
 def test_reset_wakes_finished_rows() -> None:
-    batch = somewhere(steps=90, autoreset=False)
-    assert batch.done.all()
+    batch, rng = somewhere(autoreset=False), np.random.default_rng(3)
+    while not batch.done.all():
+        batch.step(batch.sample_actions(rng))
     batch.reset(np.array([True] + [False] * 5))
     assert batch.done.tolist() == [False] + [True] * 5
     assert (batch.deal[0], batch.ply[0]) == (6, 0)
@@ -378,7 +384,7 @@ def test_arrays_are_valid_at_construction(n: int) -> None:
 
 
 def test_arrays_are_written_in_place() -> None:
-    batch = somewhere(steps=0)
+    batch = Batch(6, "classic")
     arrays = {name: getattr(batch, name) for name in ARRAYS}
     places = {name: array.ctypes.data for name, array in arrays.items()}
     for step in range(130):
@@ -407,7 +413,7 @@ def legal_actions(batch: Batch) -> NDArray[np.int64]:
 def test_an_illegal_action_changes_nothing_anywhere(row: int, options: dict[str, Any]) -> None:
     batch = somewhere(**options)
     before = everything(batch)
-    for action in range(-2, 86):
+    for action in (*range(-130, 260), 1 << 32, -(1 << 63)):
         if 0 <= action < 83 and batch.mask[row, action]:
             continue
         actions = legal_actions(batch)
@@ -530,7 +536,7 @@ COPIES: dict[str, Callable[[Batch], Batch]] = {
     "options", [{}, {"skip_forced": True}, {"autoreset": False}], ids=["plain", "skip", "once"]
 )
 def test_a_copy_plays_on_identically_into_the_next_deals(way: str, options: dict[str, Any]) -> None:
-    batch = somewhere(steps=30, **options)
+    batch = somewhere(**options)
     twin = COPIES[way](batch)
     assert (twin.rules, twin.num_games) == (batch.rules, batch.num_games)
     assert everything(twin) == everything(batch)
@@ -584,7 +590,7 @@ def test_a_game_of_a_batch_is_its_own() -> None:
 
 def test_sampled_actions_are_legal() -> None:
     for options in ({}, {"skip_forced": True}, {"autoreset": False}):
-        batch, rng = somewhere(steps=0, **options), np.random.default_rng(6)
+        batch, rng = Batch(6, "classic", **options), np.random.default_rng(6)
         for _ in range(150):
             actions = batch.sample_actions(rng)
             assert (actions.dtype, actions.shape) == (np.int64, (6,))
@@ -593,22 +599,20 @@ def test_sampled_actions_are_legal() -> None:
 
 
 def test_sampling_is_uniform() -> None:
-    """In states with only discards, only lays, both, and answers."""
+    """Many rows of one game, in states with only answers, lays, discards, and with both."""
     kinds = set()
-    batch, rng = Batch(24, "classic", seed=11), np.random.default_rng(7)
-    for step in range(30):
-        batch.step(np.where(batch.mask[:, TAKE], TAKE, batch.sample_actions(rng)))
-        if step % 5:
-            continue
-        drawn = np.array([batch.sample_actions(rng) for _ in range(1200)])
-        for i in range(24):
-            legal = np.flatnonzero(batch.mask[i])
-            kinds.add(tuple(np.unique(np.digitize(legal, [LAY, DISCARD])).tolist()))
-            counts = (drawn[:, i, None] == legal).sum(axis=0)
-            expected = 1200 / len(legal)
-            statistic = ((counts - expected) ** 2 / expected).sum()
-            assert counts.sum() == 1200
-            assert len(legal) == 1 or chi2.sf(statistic, len(legal) - 1) > FALSE_ALARM
+    batch, rng = Batch(2000, "classic", seed=[11] * 2000), np.random.default_rng(7)
+    for _ in range(60):
+        actions = np.flatnonzero(batch.mask[0])
+        kind = tuple(np.unique(np.digitize(actions, [LAY, DISCARD])).tolist())
+        if kind not in kinds and len(actions) > 1:
+            kinds.add(kind)
+            drawn = np.concatenate([batch.sample_actions(rng) for _ in range(50)])
+            counts = np.bincount(drawn, minlength=83)[actions]
+            assert counts.sum() == 100_000
+            statistic = ((counts - counts.mean()) ** 2 / counts.mean()).sum()
+            assert chi2.sf(statistic, len(actions) - 1) > FALSE_ALARM
+        batch.step(np.full(2000, eager(batch, rng)[0]))
     assert kinds == {(0,), (1,), (2,), (1, 2)}
 
 

@@ -40,6 +40,7 @@ def test_a_failed_write_keeps_the_old_file(path, monkeypatch):
     with pytest.raises(OSError, match="disk full"):
         save(path, Checkpoint(SuitNetwork(16, 2), RuleSet(), 1))
     assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
 
 
 class Evil:
@@ -51,6 +52,18 @@ def change(path: Path, **values: object) -> None:
     content = torch.load(path, weights_only=True)
     content.update(values)
     torch.save(content, path)
+
+
+def flipped(data: bytes) -> bytes:
+    """A bit of some weight is wrong."""
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+
+
+def spoilt(path: Path) -> dict[str, torch.Tensor]:
+    weights = torch.load(path, weights_only=True)["weights"]
+    weights["value.bias"][0] = float("nan")
+    return weights
 
 
 def drop(path: Path, key: str) -> None:
@@ -71,10 +84,16 @@ def drop(path: Path, key: str) -> None:
         (lambda p: change(p, observation_version=99), "observation version 99"),
         (lambda p: change(p, rules={"deal": 25}), "deal=25"),
         (lambda p: change(p, rules=None), "rules"),
-        (lambda p: change(p, network={"width": 32, "layers": 2}), "size mismatch|Error"),
+        (lambda p: p.write_bytes(flipped(p.read_bytes())), "damaged"),
+        (lambda p: change(p, observation_version=torch.ones(2)), "observation_version"),
+        (lambda p: change(p, network={"width": 32, "layers": 2}), "size mismatch"),
+        (lambda p: change(p, network={"width": 16, "layers": 10**9}), "layers=1000000000"),
+        (lambda p: change(p, weights={1: torch.ones(2)}), "weights|attribute|Missing"),
+        (lambda p: change(p, weights=spoilt(p)), "not finite"),
+        (lambda p: change(p, decisions="many"), "decisions"),
         (lambda p: change(p, network={"depth": 2}), "depth"),
-        (lambda p: change(p, weights={}), "Missing key|Error"),
-        (lambda p: change(p, weights=None), "dict"),
+        (lambda p: change(p, weights={}), "Missing key"),
+        (lambda p: change(p, weights=None), "weights"),
         (lambda p: drop(p, "decisions"), "decisions is missing"),
         (lambda p: p.unlink(), "No such file"),
         (lambda p: (p.unlink(), p.mkdir()), "directory"),

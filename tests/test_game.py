@@ -163,6 +163,12 @@ def test_unknown_seat(ask: str, seat: Any) -> None:
         getattr(Game(), ask)(seat)
 
 
+def test_a_seat_may_be_a_numpy_integer() -> None:
+    game, seat = Game(), np.int8(1)
+    assert game.view(seat) == game.view(1)  # type: ignore[arg-type]
+    assert game.view(seat).to_json() == game.view(1).to_json()  # type: ignore[arg-type]
+
+
 def test_resample_hidden_of_an_unknown_seat() -> None:
     with pytest.raises(PositionError, match="seat must be 0 or 1, not 2"):
         Game().resample_hidden(2, np.random.default_rng(0))

@@ -6,6 +6,7 @@ import pytest
 from agents import Agent, make_agent
 from agents.agent import AgentError
 from conquian_env import Game, RuleSet
+from conquian_env.errors import OptionError
 from conquian_env.seeds import deal_seeds, decision_seeds
 from conquian_env.view import views_of
 from training import match as module
@@ -121,6 +122,37 @@ class Wrong:
 def test_an_agent_that_breaks_the_protocol_is_named(answer):
     with pytest.raises(AgentError, match="cheat"):
         play_match(("cheat", Wrong(answer)), named("greedy"), RULES, 3, 0)
+
+
+def test_an_agent_cannot_make_an_action_legal():
+    def forge(views):
+        views.mask[:] = True
+        return np.full(len(views), 82)
+
+    with pytest.raises(AgentError, match="forger"):
+        play_match(("forger", Wrong(forge)), named("greedy"), RULES, 3, 0)
+
+
+def test_no_call_shows_both_hands_of_a_deal():
+    """Every decision of a call is of the same seat: the first event tells which."""
+    calls = []
+
+    def watch(views):
+        first_cards = (views.history[:, 0] & 127).tolist()
+        seats = (views.history[:, 0] >> 7).tolist()  # 0: the observer is seat 0
+        calls.append(list(zip(first_cards, seats, strict=True)))
+        return views.mask.argmax(axis=1)
+
+    play_match(("watcher", Wrong(watch)), named("greedy"), RULES, 50, 0)
+    assert len(calls) > 20
+    assert all(len({seat for _, seat in call}) == 1 for call in calls)
+    assert {call[0][1] for call in calls} == {0, 1}
+
+
+@pytest.mark.parametrize("pairs", [0, 1, -1, 2.5, True])
+def test_too_few_pairs_are_refused(pairs):
+    with pytest.raises(OptionError, match="pairs"):
+        play_match(named("greedy"), named("random"), RULES, pairs, 0)
 
 
 def test_agents_cannot_move_the_deals():

@@ -12,7 +12,7 @@ from agents.network import NO, SuitNetwork
 from conquian_env import Batch, RuleSet
 from conquian_env.actions import LAY, NUM_ACTIONS
 from conquian_env.observation import LAYOUT, OBSERVATION_SIZE
-from training.symmetry import reverse_ranks
+from training.symmetry import OBSERVATION_PLACES
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +63,7 @@ def test_equivariant_under_all_suit_permutations(network, decisions):
 
 def test_other_permutations_do_change_the_answer(network, decisions):
     observation, mask = decisions
-    reversed_, _, _ = reverse_ranks(observation, mask, torch.zeros(256, dtype=torch.long))
+    reversed_ = observation[:, OBSERVATION_PLACES]
     assert not torch.allclose(network(reversed_, mask)[1], network(observation, mask)[1])
 
 
@@ -91,6 +91,20 @@ def test_the_policy_agent(tmp_path, network):
     chosen = drawn.act(views)
     assert views.mask[np.arange(500), chosen].all()
     assert 0.05 < (chosen != best.act(views)).mean() < 0.95
+
+
+def test_the_policy_agent_on_no_decisions(tmp_path):
+    path = tmp_path / "policy.pt"
+    save(path, Checkpoint(SuitNetwork(8, 1), RuleSet(), 0))
+    none = Batch(1).views(np.zeros(0, np.int64), np.zeros(0, np.uint64))
+    assert make_agent(f"ppo:{path}").act(none).shape == (0,)
+
+
+def test_a_path_may_hold_an_equals_sign_and_a_comma(tmp_path):
+    path = tmp_path / "lr=1,b" / "policy.pt"
+    save(path, Checkpoint(SuitNetwork(8, 1), RuleSet(), 0))
+    assert make_agent(f"ppo:{path}").path == str(path)
+    assert make_agent(f"ppo:{path},sample=true").sample
 
 
 def test_a_policy_for_other_rules_is_refused(tmp_path):

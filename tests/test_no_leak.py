@@ -45,6 +45,7 @@ def views_bytes(game: Game, seat: int) -> bytes:
     if seen is None:
         return b""
     arrays = [getattr(seen, field.name) for field in fields(seen) if field.name != "rules"]
+    arrays += [array.base for array in arrays if array.base is not None]  # padding and all
     return b"".join(array.tobytes() for array in arrays) + repr(seen.rules).encode()
 
 

@@ -23,7 +23,12 @@ def test_python_snippets(capsys):
     printed = capsys.readouterr().out
     assert "['pass', 'take']" in printed
     assert "(4096, 416) (4096, 83)" in printed
-    assert "[-" in printed
+    score, low, high = map(float, re.search(r"([+-]\S+) \[(\S+), (\S+)\]", printed).groups())
+    assert low < score < high < 0  # who never takes loses to greedy
+
+
+def test_nothing_is_left_to_fill_in():
+    assert not re.findall(r"^[A-Z_]{5,}$", README, flags=re.MULTILINE)
 
 
 def test_make_targets_exist():

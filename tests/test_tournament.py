@@ -1,18 +1,27 @@
 """Tournaments and their reports."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from agents.agent import AgentError
 from conquian_env import RuleSet
-from training import tournament as module
 from training.match import estimate
-from training.report import to_json, to_markdown
+from training.report import print_report, to_json, to_markdown
 from training.tournament import Tournament, main, play_tournament
 
 SPECS = ["random", "tests.test_agents:First", "greedy"]
+
+
+class Eights:
+    """Plays a game of eight cards only."""
+
+    rules = RuleSet(deal=8)
+
+    def act(self, views):
+        raise AssertionError("it must be refused before the games")
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +86,8 @@ def test_command_line(tmp_path, capsys):
         (["random", "greedy", "--pairs", "0"], "pairs"),
         (["random", "greedy", "--seed", "-1"], "seed -1"),
         (["random", "ppo:no/such.pt"], "no/such.pt"),
+        (["random", "greedy", "tests.test_tournament:Eights"], "Eights does not play"),
+        (["random", ":Agent"], "':Agent'"),
     ],
 )
 def test_wrong_arguments_are_named_in_one_line(arguments, culprit, tmp_path, capsys):
@@ -84,10 +95,33 @@ def test_wrong_arguments_are_named_in_one_line(arguments, culprit, tmp_path, cap
     error = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
     assert len(error) == 1
     assert culprit in error[0]
-    assert not (tmp_path / "out").exists()
+    assert list((tmp_path / "out").glob("*")) == []
 
 
 def test_a_result_that_does_not_exist_is_an_error(tournament):
     with pytest.raises(AgentError, match="nobody"):
         tournament.against("greedy", "nobody")
-    assert module.__doc__.startswith("A round robin")
+
+
+def test_an_out_that_is_a_file_is_refused_before_the_games(tmp_path, capsys, monkeypatch):
+    (tmp_path / "file").write_text("mine")
+    monkeypatch.setattr("training.tournament.play_tournament", None)
+    assert main(["random", "greedy", "--out", str(tmp_path / "file")]) == 2
+    assert "file" in capsys.readouterr().err
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+def test_a_name_is_not_markup(tournament, capsys):
+    """rich would read square brackets, and Markdown a bar."""
+    odd = "ppo:[/x] a|b"
+    renamed = replace(
+        tournament,
+        agents=(odd, *SPECS[1:]),
+        matches=tuple(
+            replace(m, first=odd if m.first == "random" else m.first) for m in tournament.matches
+        ),
+    )
+    print_report(renamed)
+    assert "[/x]" in capsys.readouterr().out
+    row = next(line for line in to_markdown(renamed).splitlines() if "[/x]" in line)
+    assert "a\\|b" in row

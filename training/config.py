@@ -26,8 +26,8 @@ class ConfigError(ConquianError, ValueError):
 class NetworkConfig:
     """The size of the network (see ``agents.network.SuitNetwork``)."""
 
-    width: Count = 192
-    layers: Count = 3
+    width: Annotated[int, Field(ge=1, le=4096)] = 192
+    layers: Annotated[int, Field(ge=1, le=64)] = 3
 
 
 @dataclass(frozen=True, config=_STRICT)
@@ -39,8 +39,8 @@ class PPOConfig:
         minibatch: decisions a gradient step.
         clip: PPO's range for the probability ratio.
         gae_lambda: λ of the advantages; γ is 1, the objective is win, draw or loss.
-        reverse_ranks: learn from every second minibatch with the rank line reversed, an exact
-            symmetry where the 7 is next to the jack.
+        reverse_ranks: play half of the games as the network sees them with the rank line
+            reversed, an exact symmetry where the 7 is next to the jack.
         bf16: compute the network in bfloat16.
     """
 
@@ -73,8 +73,8 @@ class Config:
     decisions: Count
     rules: str | dict[str, Any] = "classic"
     seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 0
-    num_games: Count = 1024
-    rollout: Count = 64
+    num_games: Annotated[int, Field(ge=1, le=1 << 20)] = 1024
+    rollout: Annotated[int, Field(ge=1, le=1 << 16)] = 64
     checkpoint_every: Count = 10
     network: NetworkConfig = NetworkConfig()
     ppo: PPOConfig = PPOConfig()

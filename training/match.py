@@ -7,9 +7,11 @@ from numpy.typing import NDArray
 
 from agents.agent import Agent, AgentError
 from conquian_env import Batch, RuleSet
+from conquian_env.actions import NUM_ACTIONS, PASS
+from conquian_env.errors import OptionError
 from conquian_env.seeds import deal_seeds, decision_seeds
 
-CHUNK = 4096  # pairs played side by side; results do not depend on it
+CHUNK = 8192  # deals played side by side; no result depends on it, but for a network's last bits
 RESAMPLES = 10_000
 
 
@@ -82,6 +84,8 @@ def play_match(
 ) -> MatchResult:
     """Play ``pairs`` deals twice each; deals and the agents' own randomness come from ``seed``.
 
+    The two games of a deal are never shown to an agent in one call, where it could compare hands.
+
     Args:
         first: name and agent.
         second: name and agent.
@@ -90,12 +94,20 @@ def play_match(
         seed: 0 to 2**64 - 1.
 
     Raises:
-        AgentError: an agent gave something else than a legal action for each decision.
+        AgentError: an agent cannot play these rules, or gave something else than a legal action
+            for each decision.
+        OptionError: there are fewer than two pairs.
     """
+    if type(pairs) is not int or pairs < 2:
+        raise OptionError(f"pairs must be at least 2 for an interval, not {pairs}")
+    for name, agent in (first, second):
+        if getattr(agent, "rules", rules) != rules:
+            raise AgentError(f"agent {name} does not play {rules}")
     payoff = np.empty((pairs, 2), np.float32)
-    for start in range(0, pairs, CHUNK):
-        deals = np.arange(start, min(start + CHUNK, pairs))
-        payoff[deals] = _play(first, second, rules, deals, seed)
+    for seat in range(2):
+        for start in range(0, pairs, CHUNK):
+            deals = np.arange(start, min(start + CHUNK, pairs))
+            payoff[deals, seat] = _play(first, second, rules, deals, seat, seed)
     return MatchResult(first[0], second[0], payoff)
 
 
@@ -104,28 +116,23 @@ def _play(
     second: tuple[str, Agent],
     rules: RuleSet,
     deals: NDArray[np.int64],
+    seat: int,
     seed: int,
 ) -> NDArray[np.float32]:
-    """Payoff of ``first`` by deal and seat, float32 [deals, 2]."""
-    games = np.repeat(2 * deals, 2)
-    games[1::2] += 1
-    seat_of_first = games % 2
-    seeds = np.repeat(deal_seeds(seed, deals), 2)
-    batch = Batch(len(games), rules, seeds, skip_forced=True, autoreset=False)
-    payoff = batch.reward[np.arange(len(games)), seat_of_first].copy()
-    actions = np.zeros(len(games), np.int64)
+    """Payoff of ``first``, who has ``seat``, by deal: float32 [deals]."""
+    games = 2 * deals + seat
+    batch = Batch(len(deals), rules, deal_seeds(seed, deals), skip_forced=True, autoreset=False)
+    payoff = batch.reward[:, seat].copy()
+    actions = np.zeros(len(deals), np.int64)
     while not batch.done.all():
-        actions[:] = 0  # a finished game has only pass
-        for name_and_agent, owned in (
-            (first, batch.actor == seat_of_first),
-            (second, batch.actor != seat_of_first),
-        ):
+        actions[:] = PASS  # all that a finished game has
+        for named, owned in ((first, batch.actor == seat), (second, batch.actor != seat)):
             rows = np.flatnonzero(owned & ~batch.done)
             if len(rows):
-                actions[rows] = _ask(name_and_agent, batch, rows, games, seed)
+                actions[rows] = _ask(named, batch, rows, games, seed)
         batch.step(actions)
-        payoff += batch.reward[np.arange(len(games)), seat_of_first]
-    return payoff.reshape(-1, 2)
+        payoff += batch.reward[:, seat]
+    return payoff
 
 
 def _ask(
@@ -144,8 +151,8 @@ def _ask(
             f"agent {name}: act must return {len(rows)} integers, "
             f"not {chosen.dtype} of shape {chosen.shape}"
         )
-    inside = (chosen >= 0) & (chosen < views.mask.shape[1])
-    legal = inside & views.mask[np.arange(len(rows)), np.where(inside, chosen, 0)]
+    inside = (chosen >= 0) & (chosen < NUM_ACTIONS)
+    legal = inside & batch.mask[rows, np.where(inside, chosen, 0)]
     if not legal.all():
         bad = int(np.flatnonzero(~legal)[0])
         game = int(games[rows[bad]])

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from agents.network import SuitNetwork
 from training.config import PPOConfig
 from training.rollout import Rollout
-from training.symmetry import reverse_ranks
 
 
 @dataclass(frozen=True)
@@ -41,19 +40,16 @@ def update(
     rollout: Rollout,
     config: PPOConfig,
     entropy_weight: float,
+    generator: torch.Generator,
 ) -> Losses:
-    """Improve ``network`` on a rollout, in place."""
+    """Improve ``network`` on a rollout, in place; ``generator`` shuffles the minibatches."""
     advantage = rollout.advantage
     advantage = (advantage - advantage.mean()) / (advantage.std(correction=0) + 1e-8)
     history: list[Tensor] = []
-    for number, chosen in enumerate(_minibatches(len(rollout.action), config)):
-        observation, mask = rollout.observation[chosen], rollout.mask[chosen]
-        action = rollout.action[chosen]
-        if config.reverse_ranks and number % 2:
-            observation, mask, action = reverse_ranks(observation, mask, action)
+    for chosen in _minibatches(len(rollout.action), config, generator):
         with torch.autocast("cpu", torch.bfloat16, enabled=config.bf16):
-            log_probabilities, value = network(observation, mask)
-        log_ratio = _of(log_probabilities, action) - rollout.log_probability[chosen]
+            log_probabilities, value = network(rollout.observation[chosen], rollout.mask[chosen])
+        log_ratio = _of(log_probabilities, rollout.action[chosen]) - rollout.log_probability[chosen]
         ratio = log_ratio.exp()
         clipped = ratio.clamp(1 - config.clip, 1 + config.clip)
         policy_loss = -torch.min(ratio * advantage[chosen], clipped * advantage[chosen]).mean()
@@ -79,10 +75,10 @@ def _losses(means: list[float], explained_variance: float) -> Losses:
     return Losses(policy, value, entropy, old_kl, kl, clipped, explained_variance)
 
 
-def _minibatches(size: int, config: PPOConfig) -> Iterator[Tensor]:
+def _minibatches(size: int, config: PPOConfig, generator: torch.Generator) -> Iterator[Tensor]:
     """Row numbers, each once an epoch in a new order."""
     for _ in range(config.epochs):
-        yield from torch.split(torch.randperm(size), config.minibatch)
+        yield from torch.split(torch.randperm(size, generator=generator), config.minibatch)
 
 
 def _of(log_probabilities: Tensor, action: Tensor) -> Tensor:

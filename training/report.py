@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from conquian_env import __version__
@@ -47,7 +48,7 @@ def print_report(tournament: "Tournament") -> None:
     for name in header:
         table.add_column(name, overflow="fold")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(escape, row))
     Console().print(table)
 
 
@@ -74,7 +75,7 @@ def to_markdown(tournament: "Tournament") -> str:
 
 def _table(header: list[str], rows: list[list[str]]) -> list[str]:
     ruled = [header, ["---"] * len(header), *rows]
-    return ["| " + " | ".join(row) + " |" for row in ruled]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in ruled]
 
 
 def to_json(tournament: "Tournament") -> str:
@@ -103,8 +104,7 @@ def to_json(tournament: "Tournament") -> str:
 
 
 def write_report(tournament: "Tournament", out: Path) -> list[Path]:
-    """Write ``tournament.md`` and ``tournament.json`` into ``out``; returns their paths."""
-    out.mkdir(parents=True, exist_ok=True)
+    """Write ``tournament.md`` and ``tournament.json`` into the folder ``out``; their paths."""
     texts = {"tournament.md": to_markdown(tournament), "tournament.json": to_json(tournament)}
     for name, text in texts.items():
         (out / name).write_text(text, encoding="utf-8")

@@ -3,27 +3,22 @@
 With the suit permutations, which the network has built in, these are the 48 symmetries of classic.
 """
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
 from conquian_env.actions import LAY, NUM_ACTIONS
 from conquian_env.cards import NUM_RANKS
-from conquian_env.observation import LAYOUT, OBSERVATION_SIZE
+from conquian_env.observation import CARDS_END, OBSERVATION_SIZE
 
 
-def _reversed(size: int, start: int, end: int) -> Tensor:
+def _reversed(size: int, start: int, end: int) -> NDArray[np.int64]:
     """Places 0..size-1, with each stretch of ten from ``start`` to ``end`` back to front."""
-    places = torch.arange(size)
-    places[start:end] = places[start:end].reshape(-1, NUM_RANKS).flip(1).flatten()
+    places = np.arange(size)
+    places[start:end] = places[start:end].reshape(-1, NUM_RANKS)[:, ::-1].ravel()
     return places
 
 
-OBSERVATION_PLACES = _reversed(OBSERVATION_SIZE, 0, LAYOUT["phase"].start)
+# Where each number of an observation, and each action, stands when A 2 3 … K are read K Q J … A.
+# Both are their own inverse.
+OBSERVATION_PLACES = _reversed(OBSERVATION_SIZE, 0, CARDS_END)
 ACTION_PLACES = _reversed(NUM_ACTIONS, LAY, NUM_ACTIONS)
-
-
-def reverse_ranks(
-    observation: Tensor, mask: Tensor, action: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The same decisions with A 2 3 … K read as K Q J … A: [n, 416], [n, 83] and [n]."""
-    return observation[:, OBSERVATION_PLACES], mask[:, ACTION_PLACES], ACTION_PLACES[action]

@@ -65,9 +65,10 @@ def play_tournament(specs: list[str], rules: RuleSet, pairs: int, seed: int) -> 
     for spec in specs:
         if specs.count(spec) > 1:
             raise AgentError(f"agent {spec!r} comes twice")
-    if pairs < 2:
-        raise AgentError(f"pairs must be at least 2 for an interval, not {pairs}")
     agents: dict[str, Agent] = {spec: make_agent(spec) for spec in specs}
+    for spec, agent in agents.items():
+        if getattr(agent, "rules", rules) != rules:
+            raise AgentError(f"agent {spec} does not play {rules}")
     with tqdm(list(itertools.combinations(specs, 2)), unit=" match") as pairings:
         matches = [
             play_match((first, agents[first]), (second, agents[second]), rules, pairs, seed)
@@ -87,12 +88,14 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         rules = RuleSet.preset(options.rules)
+        options.out.mkdir(parents=True, exist_ok=True)  # if it cannot be, before the games
         tournament = play_tournament(options.agents, rules, options.pairs, options.seed)
-    except ConquianError as error:
+        paths = write_report(tournament, options.out)
+    except (ConquianError, OSError, MemoryError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print_report(tournament)
-    for path in write_report(tournament, options.out):
+    for path in paths:
         print(f"report: {path}")
     return 0
 

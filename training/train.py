@@ -4,6 +4,8 @@ The road: rollout (play a batch of games) → advantages → update → checkpoi
 """
 
 import argparse
+import json
+import math
 import sys
 import time
 from dataclasses import asdict
@@ -36,24 +38,34 @@ METRICS = {
 CHECKPOINT = "policy.pt"
 
 
+class DivergedError(ConquianError):
+    """Learning has broken down; the last checkpoint is kept as it was."""
+
+
 def train(config: Config, out: Path) -> Path:
-    """Run to the end, or until Ctrl-C; the checkpoint and TensorBoard files go to ``out``.
+    """Run to the end, or until Ctrl-C; checkpoint, config and TensorBoard files go to ``out``.
 
     Returns:
-        the path of the checkpoint.
+        the path of the checkpoint, which is not written before the first update.
+
+    Raises:
+        DivergedError: a loss is not finite.
     """
-    torch.manual_seed(config.seed)
     rules, path = config.rule_set, out / CHECKPOINT
-    network = SuitNetwork(config.network.width, config.network.layers)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "config.json").write_text(json.dumps(asdict(config), indent=2), encoding="utf-8")
+    generator = torch.Generator().manual_seed(config.seed)
+    network = _new_network(config)
     optimizer = torch.optim.Adam(network.parameters(), lr=config.ppo.learning_rate, eps=1e-5)
     batch = Batch(config.num_games, rules, config.seed, skip_forced=True)
-    collector = Collector(batch, config.rollout, config.ppo.gae_lambda, config.ppo.bf16)
+    collector = Collector(batch, config.rollout, config.ppo, generator)
     per_update = config.num_games * config.rollout
+    updates = math.ceil(config.decisions / per_update)
     decisions, start = 0, time.perf_counter()
-    with SummaryWriter(out) as writer, _progress(config.decisions) as bar:
+    with SummaryWriter(out) as writer, _progress(updates * per_update) as bar:
         try:
-            for number in range(1, -(-config.decisions // per_update) + 1):
-                done = decisions / config.decisions
+            for number in range(1, updates + 1):
+                done = (number - 1) / updates
                 rate = _line(config.ppo.learning_rate, config.ppo.final_learning_rate, done)
                 entropy_weight = _line(config.ppo.entropy, config.ppo.final_entropy, done)
                 optimizer.param_groups[0]["lr"] = rate
@@ -61,7 +73,9 @@ def train(config: Config, out: Path) -> Path:
                 began = time.perf_counter()
                 rollout = collector.collect(network)
                 collected = time.perf_counter()
-                losses = update(network, optimizer, rollout, config.ppo, entropy_weight)
+                losses = update(network, optimizer, rollout, config.ppo, entropy_weight, generator)
+                if not math.isfinite(losses.policy_loss + losses.value_loss):
+                    raise DivergedError(f"losses are not finite after {decisions} decisions")
                 learnt = time.perf_counter()
 
                 decisions += per_update
@@ -79,12 +93,19 @@ def train(config: Config, out: Path) -> Path:
                     save(path, Checkpoint(network, rules, decisions))
         except KeyboardInterrupt:
             print(f"\nstopped after {decisions} decisions", file=sys.stderr)
-        save(path, Checkpoint(network, rules, decisions))
+        if decisions:
+            save(path, Checkpoint(network, rules, decisions))
     return path
 
 
+def _new_network(config: Config) -> SuitNetwork:
+    with torch.random.fork_rng(devices=[]):  # the caller's global generator stays as it was
+        torch.manual_seed(config.seed)
+        return SuitNetwork(config.network.width, config.network.layers)
+
+
 def _line(first: float, last: float, done: float) -> float:
-    return first + (last - first) * min(done, 1.0)
+    return first + (last - first) * done
 
 
 def _progress(total: int) -> "tqdm[None]":
@@ -124,8 +145,10 @@ def main(arguments: list[str] | None = None) -> int:
         out = options.out or Path("runs") / options.config.stem
         if (out / CHECKPOINT).exists() and not options.overwrite:
             raise ConfigError(f"{out / CHECKPOINT} exists: give another --out, or --overwrite")
+        for stale in out.glob("events.out.tfevents.*"):
+            stale.unlink()
         path = train(config, out)
-    except ConquianError as error:
+    except (ConquianError, OSError, MemoryError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     print(f"checkpoint: {path}")

@@ -13,7 +13,7 @@ from pettingzoo.utils.wrappers import (
 )
 
 from conquian_env.actions import NUM_ACTIONS
-from conquian_env.errors import ConquianError, OptionError
+from conquian_env.errors import ConquianError, IllegalActionError, OptionError
 from conquian_env.game import Game
 from conquian_env.observation import HIGHS
 from conquian_env.render import text
@@ -112,6 +112,7 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
         else:
             game = Game(self.rules, int(np.random.SeedSequence().generate_state(1, np.uint64)[0]))
         self._game = game
+        self._forfeited: AgentID | None = None
         self.agents = list(AGENTS)
         self.rewards = dict.fromkeys(AGENTS, 0.0)
         self._cumulative_rewards = dict.fromkeys(AGENTS, 0.0)
@@ -138,6 +139,7 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
     def forfeit(self, agent: AgentID) -> None:
         """End the deal as lost by ``agent``: -1 for it, +1 for the other."""
         self._cumulative_rewards[agent] = 0.0
+        self._forfeited = agent
         loser = AGENTS.index(agent)
         self._pay((-1.0, 1.0) if loser == 0 else (1.0, -1.0), over=True)
 
@@ -175,8 +177,13 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
     def _text(self) -> str:
         game = self.game
         if self.perspective == "open":
-            return text(game.view(0), game.view(1))
-        return text(game.view(game.actor if self.perspective == "actor" else self.perspective))
+            picture = text(game.view(0), game.view(1))
+        else:
+            seat = game.actor if self.perspective == "actor" else self.perspective
+            picture = text(game.view(seat))
+        if self._forfeited:
+            picture += f"\n{self._forfeited} chose an illegal action and loses"
+        return picture
 
     def close(self) -> None:
         """Nothing to release."""
@@ -192,12 +199,10 @@ class IllegalLosesWrapper(BaseWrapper[AgentID, Observation, int | None]):
         """Play ``action``, or forfeit the deal if it is not legal."""
         env = self.unwrapped
         assert isinstance(env, raw_env)
-        agent = env.agent_selection
-        alive = not env.terminations.get(agent, True)
-        if alive and action not in env.game.legal_actions():
-            env.forfeit(agent)
-        else:
+        try:
             super().step(action)
+        except IllegalActionError:
+            env.forfeit(env.agent_selection)
 
 
 def env(**kwargs: Any) -> AECEnv[AgentID, Observation, int | None]:
@@ -211,5 +216,5 @@ def env(**kwargs: Any) -> AECEnv[AgentID, Observation, int | None]:
 
 
 def _check(name: str, value: object, allowed: tuple[object, ...]) -> None:
-    if value not in allowed or isinstance(value, bool):
+    if value not in allowed or type(value) not in map(type, allowed):
         raise OptionError(f"{name} must be one of {', '.join(map(str, allowed))}, not {value!r}")
