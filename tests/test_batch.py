@@ -364,7 +364,7 @@ def test_reset_wakes_finished_rows() -> None:
 def test_reset_of_what_is_no_mask(mask: Any) -> None:
     batch = somewhere()
     before = everything(batch)
-    with pytest.raises(OptionError, match=re.escape("mask must be bool of shape (6,)")):
+    with pytest.raises(OptionError, match="mask must be an array of bool and shape"):
         batch.reset(mask)
     assert everything(batch) == before
 
@@ -636,3 +636,38 @@ def test_views_of_rows() -> None:
         turned = tuple(int(event) ^ game.actor << 7 for event in views.history[k])
         assert turned[: len(game.history)] == game.history
     assert not np.shares_memory(views.observation, batch.observation)
+
+
+ROW, SEED = np.zeros(1, np.int64), np.zeros(1, np.uint64)
+
+
+@pytest.mark.parametrize(
+    ("index", "seeds", "message"),
+    [
+        (ROW - 1, SEED, "index has rows outside 0 to 5"),
+        (ROW + 6, SEED, "index has rows outside 0 to 5"),
+        (ROW.astype(float), SEED, "index must be an array of int64"),
+        (ROW == 0, SEED, "index must be an array of int64"),
+        (ROW[None], SEED[None], "index must be an array of int64"),
+        ([0], SEED, "index must be an array of int64"),
+        (ROW, SEED[:0], "seeds must be an array of uint64"),
+        (ROW, ROW, "seeds must be an array of uint64"),
+        (ROW, [0], "seeds must be an array of uint64"),
+    ],
+)
+def test_views_of_what_are_no_rows(index: Any, seeds: Any, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        somewhere().views(index, seeds)
+
+
+def test_views_of_no_rows() -> None:
+    assert len(somewhere().views(ROW[:0], SEED[:0])) == 0
+
+
+def test_views_of_finished_rows_may_only_pass() -> None:
+    batch = Batch(2, "classic", autoreset=False)
+    while not batch.done.all():
+        batch.step(batch.sample_actions(np.random.default_rng(9)))
+    views = batch.views(np.arange(2), np.arange(2).astype(np.uint64))
+    assert (views.mask == batch.mask).all()
+    assert np.flatnonzero(views.mask[0]).tolist() == [PASS]

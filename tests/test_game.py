@@ -740,6 +740,7 @@ BAD_SAVES = [
     (edited(history=lambda _: [TURN + 40]), "history holds 123, which is no event"),
     (edited(history=lambda _: [True]), "history must be a list of whole numbers"),
     (edited(ply=lambda _: MAX_EVENTS + 1), "ply must be a whole number from 0 to 200, not 201"),
+    (edited(ply=lambda _: MAX_EVENTS), "ply 200 is too late for this position"),
     (edited(seed=lambda _: 1 << 64), "seed 18446744073709551616 is outside"),
     (edited(deal=lambda _: 1 << 58), "deal .* is outside"),
     (edited(phase=lambda _: "meld"), "face_up: phase meld needs no face-up card"),

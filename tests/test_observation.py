@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from conquian_env import Game, Phase, RuleSet, Source, View, card, cards
 from conquian_env.actions import CODE_MASK, DISCARD, PASS, SEAT_FLAG
 from conquian_env.cards import NUM_CARDS
+from conquian_env.errors import PositionError
 from conquian_env.observation import (
     CARD_PIECES,
     HIGHS,
@@ -202,6 +203,18 @@ def test_the_view_goes_through_json() -> None:
             assert again == view
             assert hash(again) == hash(view)
             assert (type(again.phase), type(again.rules)) == (Phase, RuleSet)
+
+
+def test_what_is_no_view_is_refused() -> None:
+    text = Game().view(0).to_json()
+    values = json.loads(text)
+    bad = [text[:end] for end in range(0, len(text), 7)]
+    bad += [json.dumps({k: v for k, v in values.items() if k != gone}) for gone in values]
+    bad += [json.dumps(values | {"seed": 1}), "[]", "null", "5", "{}", "[" * 100_000]
+    bad += [json.dumps(values | {field: "x"}) for field in ("rules", "phase", "source")]
+    for each in bad:
+        with pytest.raises(PositionError, match=r"^not a saved view: "):
+            View.from_json(each)
 
 
 @pytest.mark.parametrize("rules", RULES, ids=str)

@@ -52,7 +52,7 @@ def test_overall_is_the_mean_over_opponents_deal_by_deal(tournament):
 def test_markdown_has_a_row_for_each_agent(tournament):
     lines = to_markdown(tournament).splitlines()
     first = next(line for line in lines if line.startswith("| 1 |"))
-    assert str(tournament.overall("greedy")) in first
+    assert tournament.overall("greedy").short in first
     assert tournament.against("greedy", "random").short in first
     assert sum(line.startswith("| ") for line in lines) == 2 * (1 + 1 + 3)
 

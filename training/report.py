@@ -5,6 +5,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -20,12 +21,12 @@ FORMAT = "conquian-tournament-1"
 def cross_table(tournament: "Tournament") -> tuple[list[str], list[list[str]]]:
     """Header and rows: rank, agent, overall score, and score against each rank."""
     ranking = tournament.ranking()
-    header = ["", "agent", "score [95 %]", *(f"v {rank + 1}" for rank in range(len(ranking)))]
+    header = ["", "agent", "score", *(f"v {rank + 1}" for rank in range(len(ranking)))]
     rows = [
         [
             str(place),
             agent,
-            str(tournament.overall(agent)),
+            tournament.overall(agent).short,
             *("" if o == agent else tournament.against(agent, o).short for o in ranking),
         ]
         for place, agent in enumerate(ranking, 1)
@@ -37,16 +38,23 @@ def _caption(tournament: "Tournament") -> str:
     return (
         f"{tournament.pairs} deals, each played twice with the seats swapped; seed "
         f"{tournament.seed}. Score: mean of +1, 0, -1 a game, against all others and against each; "
-        "95 % intervals (± half their width) by bootstrap over the deals."
+        "± is half the 95 % interval, by bootstrap over the deals."
     )
 
 
 def print_report(tournament: "Tournament") -> None:
     """The cross table, drawn for the terminal."""
     header, rows = cross_table(tournament)
-    table = Table(title="Tournament", caption=_caption(tournament), caption_justify="left")
+    table = Table(
+        title="Tournament",
+        box=box.SIMPLE,
+        collapse_padding=True,
+        pad_edge=False,
+        caption=_caption(tournament),
+        caption_justify="left",
+    )
     for name in header:
-        table.add_column(name, overflow="fold")
+        table.add_column(name, overflow="fold", no_wrap=name != "agent")
     for row in rows:
         table.add_row(*map(escape, row))
     Console().print(table)
