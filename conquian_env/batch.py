@@ -181,7 +181,8 @@ class Batch:
         skip_forced: bool = False,
         autoreset: bool = True,
     ) -> None:
-        if isinstance(num_games, bool) or not isinstance(num_games, int) or num_games < 1:
+        whole = isinstance(num_games, (int, np.integer)) and not isinstance(num_games, bool)
+        if not whole or num_games < 1:
             raise OptionError(f"num_games must be a whole number from 1, not {num_games!r}")
         rows = np.zeros(num_games, STATE)
         if isinstance(seed, (Sequence, np.ndarray)):
@@ -231,7 +232,10 @@ class Batch:
         Raises:
             IllegalActionError: some action is not legal; it names the first row, nothing changed.
         """
-        chosen = np.ascontiguousarray(actions)
+        try:
+            chosen = np.ascontiguousarray(actions)
+        except ValueError as error:  # lists of different lengths
+            raise IllegalActionError(f"actions: {error}") from None
         if chosen.shape != (self.num_games,) or chosen.dtype.kind not in "iu":
             raise IllegalActionError(
                 f"actions must be integers of shape ({self.num_games},), "

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from conquian_env.actions import NUM_ACTIONS, SEAT_BIT
 from conquian_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, PACK, bit, count
 from conquian_env.jit import jit
-from conquian_env.state import MAX_EVENTS, NONE, PHASES, SOURCES
+from conquian_env.state import MAX_EVENTS, NONE, PHASE_OVER, PHASES, SOURCES
 
 OBSERVATION_VERSION = 1
 
@@ -104,7 +104,8 @@ def write_observation(row: np.void, seat: int, words: NDArray[np.int64]) -> None
     sizes |= count(other_table) << 48 | count(row["hand"][other]) << 40
     sizes |= count(table) << 32 | count(hand) << 24
     sizes |= int(row["stock_end"] - row["stock_next"]) << 16
-    words[NUMBERS_WORD] = sizes | int(row["actor"] == seat) << 8 | one_hots >> 8
+    to_act = int(row["actor"] == seat and row["phase"] != PHASE_OVER)
+    words[NUMBERS_WORD] = sizes | to_act << 8 | one_hots >> 8
 
 
 @jit

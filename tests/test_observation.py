@@ -122,7 +122,7 @@ def slowly(game: Game, seat: int, tally: Tally) -> dict[str, list[int]]:
     return {name: ones(value) for name, value in ids.items()} | {
         "phase": one_hot(game.phase, Phase),
         "source": one_hot(saved["source"], Source),
-        "to_act": [int(game.actor == seat)],
+        "to_act": [int(game.actor == seat and not game.is_over)],
         "stock_left": [game.stock_count],
         "own_hand_size": [len(game.hand(seat))],
         "own_table_size": [len(game.table(seat))],
