@@ -3,8 +3,6 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SLOW ?=
-# Idle threads sleep instead of spinning: on shared cores spinning costs several times the speed.
-export OMP_WAIT_POLICY ?= PASSIVE
 
 .PHONY: demo test check bench clean
 

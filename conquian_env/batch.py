@@ -162,7 +162,8 @@ class Batch:
             ``done`` stays set, and only ``pass`` is legal, which does nothing and pays 0.
 
     Attributes:
-        observation: uint8 [n, 416], the actor's (see ``observation.PIECES``).
+        observation: uint8 [n, 416], the actor's (see ``observation.PIECES``). This and the next
+            arrays are the same objects at every step: copy what is kept, tensors made of them too.
         mask: bool [n, 83], legal actions, never all false.
         actor: int8 [n], the seat to act.
         reward: float32 [n, 2], by seat, of the last step.

@@ -346,6 +346,13 @@ class Game:
         _check_keys("saved game", values, to_values(np.zeros(1, STATE)[0]))
         return cls.from_state(rules, from_values(values, rules))
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Game):
+            return NotImplemented
+        return self.to_json() == other.to_json()
+
+    __hash__ = None  # type: ignore[assignment]  # a game changes as it is played
+
     def __repr__(self) -> str:
         return f"<Game seed {self.seed} deal {self.deal} ply {self.ply}: {self.phase}>"
 

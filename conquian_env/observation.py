@@ -36,7 +36,12 @@ PIECES = (
     Piece("declined", NUM_CARDS, 1, "cards the observer passed or declined"),
     Piece("other_declined", NUM_CARDS, 1, "cards the other seat passed or declined"),
     Piece("other_discarded", NUM_CARDS, 1, "cards the other seat discarded"),
-    Piece("known", NUM_CARDS, 1, "cards known to be in the other hand (none without an exchange)"),
+    Piece(
+        "known",
+        NUM_CARDS,
+        1,
+        "cards known to be in the other hand (reserved: none under these rules)",
+    ),
     Piece("phase", len(PHASES), 1, "one of give, turned, offered, meld, force, over"),
     Piece("source", len(SOURCES), 1, "face-up card was turned, passed or discarded"),
     Piece("to_act", 1, 1, "the observer is to act"),
@@ -45,7 +50,7 @@ PIECES = (
     Piece("own_table_size", 1, NUM_CARDS, "cards on the observer's table"),
     Piece("other_hand_size", 1, NUM_CARDS, "cards in the other hand"),
     Piece("other_table_size", 1, NUM_CARDS, "cards on the other table"),
-    Piece("stake", 1, 127, "what the winner of this deal takes"),
+    Piece("stake", 1, 127, "what the winner of this deal takes (reserved: 1 under these rules)"),
 )
 OBSERVATION_SIZE = sum(piece.size for piece in PIECES)
 CARD_PIECES = sum(piece.size == NUM_CARDS for piece in PIECES)

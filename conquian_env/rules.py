@@ -68,7 +68,9 @@ class RuleSet:
     def preset(cls, name: str) -> Self:
         """A rule set by name, one of ``PRESETS``."""
         if not isinstance(name, str) or name not in PRESETS:
-            raise RuleSetError(f"unknown preset {name!r}: known are {', '.join(PRESETS)}")
+            raise RuleSetError(
+                f"unknown preset {name!r}: give a RuleSet or one of {', '.join(PRESETS)}"
+            )
         return cls(**PRESETS[name])
 
     def to_dict(self) -> dict[str, Any]:

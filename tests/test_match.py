@@ -117,6 +117,8 @@ class Wrong:
         lambda views: np.zeros(len(views) + 1, np.int64),
         lambda views: np.zeros(len(views)),
         lambda views: None,
+        lambda views: [[0], [0, 1]],
+        lambda views: 1 / 0,
     ],
 )
 def test_an_agent_that_breaks_the_protocol_is_named(answer):

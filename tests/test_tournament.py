@@ -83,10 +83,14 @@ def test_command_line(tmp_path, capsys):
         (["random", "random"], "'random' comes twice"),
         (["random", "gredy"], "gredy"),
         (["random", "greedy", "--rules", "clasic"], "clasic"),
+        (["random", "greedy", "--rules", "none.toml"], "none.toml"),
         (["random", "greedy", "--pairs", "0"], "pairs"),
         (["random", "greedy", "--seed", "-1"], "seed -1"),
         (["random", "ppo:no/such.pt"], "no/such.pt"),
-        (["random", "greedy", "tests.test_tournament:Eights"], "Eights does not play"),
+        (
+            ["random", "greedy", "tests.test_tournament:Eights"],
+            "Eights plays RuleSet(seven_jack_adjacent=True, deal=8",
+        ),
         (["random", ":Agent"], "':Agent'"),
     ],
 )
@@ -125,3 +129,11 @@ def test_a_name_is_not_markup(tournament, capsys):
     assert "[/x]" in capsys.readouterr().out
     row = next(line for line in to_markdown(renamed).splitlines() if "[/x]" in line)
     assert "a\\|b" in row
+
+
+def test_rules_may_come_from_a_runs_file(tmp_path):
+    (tmp_path / "run.toml").write_text("decisions = 1\nrules = {deal = 8}\n")
+    eights = ["random", "greedy", "--rules", str(tmp_path / "run.toml"), "--pairs", "5"]
+    assert main([*eights, "--out", str(tmp_path)]) == 0
+    saved = json.loads((tmp_path / "tournament.json").read_text())
+    assert saved["rules"] == RuleSet(deal=8).to_dict()

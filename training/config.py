@@ -104,12 +104,12 @@ def load_config(path: Path) -> Config:
         config = TypeAdapter(Config).validate_json(json.dumps(values, default=str))
         rules = config.rule_set
         if config.ppo.reverse_ranks and not rules.seven_jack_adjacent:
-            raise ConfigError("ppo.reverse_ranks is no symmetry without the 7-J step")
+            raise ConfigError(f"ppo.reverse_ranks is no symmetry of {rules}")
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
         what = "unknown key" if first["type"] == "unexpected_keyword_argument" else first["msg"]
         raise ConfigError(f"{path}: {key}: {what}") from None
     except ConquianError as error:
-        raise ConfigError(f"{path}: {error}") from None
+        raise ConfigError(f"{path}: rules: {error}") from None
     return config

@@ -101,14 +101,20 @@ def play_match(
     if type(pairs) is not int or pairs < 2:
         raise OptionError(f"pairs must be at least 2 for an interval, not {pairs}")
     for name, agent in (first, second):
-        if getattr(agent, "rules", rules) != rules:
-            raise AgentError(f"agent {name} does not play {rules}")
+        check_plays(name, agent, rules)
     payoff = np.empty((pairs, 2), np.float32)
     for seat in range(2):
         for start in range(0, pairs, CHUNK):
             deals = np.arange(start, min(start + CHUNK, pairs))
             payoff[deals, seat] = _play(first, second, rules, deals, seat, seed)
     return MatchResult(first[0], second[0], payoff)
+
+
+def check_plays(name: str, agent: Agent, rules: RuleSet) -> None:
+    """Refuse an agent that plays other rules only."""
+    own = getattr(agent, "rules", rules)
+    if own != rules:
+        raise AgentError(f"agent {name} plays {own}, not {rules}")
 
 
 def _play(
@@ -145,7 +151,10 @@ def _ask(
     name, agent = named
     own_seeds = decision_seeds(seed, games[rows], batch.actor[rows], batch.ply[rows])
     views = batch.views(rows, own_seeds)
-    chosen = np.asarray(agent.act(views))
+    try:
+        chosen = np.asarray(agent.act(views))
+    except Exception as error:
+        raise AgentError(f"agent {name} failed: {error!r}") from error
     if chosen.shape != rows.shape or chosen.dtype.kind not in "iu":
         raise AgentError(
             f"agent {name}: act must return {len(rows)} integers, "

@@ -1,6 +1,7 @@
 """A tournament on the terminal, as Markdown and as JSON."""
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from training.tournament import Tournament
 
 FORMAT = "conquian-tournament-1"
+WIDE = 120  # columns where no terminal sets them
 
 
 def cross_table(tournament: "Tournament") -> tuple[list[str], list[list[str]]]:
@@ -54,10 +56,11 @@ def print_report(tournament: "Tournament") -> None:
         caption_justify="left",
     )
     for name in header:
-        table.add_column(name, overflow="fold", no_wrap=name != "agent")
+        fixed = name != "agent"
+        table.add_column(name, overflow="fold", no_wrap=fixed, min_width=None if fixed else 12)
     for row in rows:
         table.add_row(*map(escape, row))
-    Console().print(table)
+    Console(width=None if sys.stdout.isatty() else WIDE).print(table)
 
 
 def to_markdown(tournament: "Tournament") -> str:

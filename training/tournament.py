@@ -12,8 +12,10 @@ from tqdm import tqdm
 from agents import Agent, make_agent
 from agents.agent import AgentError
 from conquian_env import RuleSet
-from conquian_env.errors import ConquianError
-from training.match import Estimate, MatchResult, estimate, play_match
+from conquian_env.deal import seed_bits
+from conquian_env.errors import ConquianError, OptionError
+from training.config import load_config
+from training.match import Estimate, MatchResult, check_plays, estimate, play_match
 from training.report import print_report, write_report
 
 
@@ -59,16 +61,19 @@ def play_tournament(specs: list[str], rules: RuleSet, pairs: int, seed: int) -> 
 
     Raises:
         AgentError: a spec names no agent, comes twice, or its agent broke the protocol.
+        OptionError, SeedError: pairs or seed are out of range.
     """
     if len(specs) < 2:
         raise AgentError("a tournament needs at least two agents")
     for spec in specs:
         if specs.count(spec) > 1:
             raise AgentError(f"agent {spec!r} comes twice")
+    if pairs < 2:
+        raise OptionError(f"pairs must be at least 2 for an interval, not {pairs}")
+    seed_bits(seed)
     agents: dict[str, Agent] = {spec: make_agent(spec) for spec in specs}
     for spec, agent in agents.items():
-        if getattr(agent, "rules", rules) != rules:
-            raise AgentError(f"agent {spec} does not play {rules}")
+        check_plays(spec, agent, rules)
     with tqdm(list(itertools.combinations(specs, 2)), unit=" match") as pairings:
         matches = [
             play_match((first, agents[first]), (second, agents[second]), rules, pairs, seed)
@@ -77,17 +82,30 @@ def play_tournament(specs: list[str], rules: RuleSet, pairs: int, seed: int) -> 
     return Tournament(rules, seed, pairs, tuple(specs), tuple(matches))
 
 
+def _rules(text: str) -> RuleSet:
+    """A preset, or the rules of a run's TOML file."""
+    return load_config(Path(text)).rule_set if text.endswith(".toml") else RuleSet.preset(text)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Command line; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m training.tournament", description=__doc__)
-    parser.add_argument("agents", nargs="+", help="specs such as greedy or ppo:path")
-    parser.add_argument("--rules", default="classic", help="preset (default %(default)s)")
+    parser.add_argument(
+        "agents",
+        nargs="+",
+        help="specs: random, greedy, ppo:PATH, ppo:PATH,sample=true, package.module:Class",
+    )
+    parser.add_argument(
+        "--rules", default="classic", help="preset, or a run's TOML file (default %(default)s)"
+    )
     parser.add_argument("--pairs", type=int, default=2000, help="deals, each played twice")
     parser.add_argument("--seed", type=int, default=1, help="of deals and agents")
-    parser.add_argument("--out", type=Path, default=Path("runs/tournament"))
+    parser.add_argument(
+        "--out", type=Path, default=Path("runs/tournament"), help="folder for the report"
+    )
     options = parser.parse_args(arguments)
     try:
-        rules = RuleSet.preset(options.rules)
+        rules = _rules(options.rules)
         options.out.mkdir(parents=True, exist_ok=True)  # if it cannot be, before the games
         tournament = play_tournament(options.agents, rules, options.pairs, options.seed)
         paths = write_report(tournament, options.out)

@@ -76,6 +76,7 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
             agent: spaces.Discrete(NUM_ACTIONS) for agent in AGENTS
         }
         self._game: Game | None = None
+        self._forfeited: AgentID | None = None
 
     def _space(self) -> spaces.Space[Any]:
         flat = spaces.Box(np.zeros_like(HIGHS), HIGHS, dtype=np.uint8)
@@ -112,7 +113,7 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
         else:
             game = Game(self.rules, int(np.random.SeedSequence().generate_state(1, np.uint64)[0]))
         self._game = game
-        self._forfeited: AgentID | None = None
+        self._forfeited = None
         self.agents = list(AGENTS)
         self.rewards = dict.fromkeys(AGENTS, 0.0)
         self._cumulative_rewards = dict.fromkeys(AGENTS, 0.0)
