@@ -2,7 +2,8 @@
 
 0 ``pass`` (pass, decline, do not insist) · 1 ``take`` · 2 ``force`` · 3 + c ``lay`` card c from
 hand · 43 + c ``discard`` card c. An event is one byte: bit 7 the seat, the rest an action id or
-83 + c, the turning of card c.
+83 + c, the turning of card c, or 123, a card given unseen. In phase ``give`` action 43 + c gives
+card c.
 """
 
 from conquian_env.cards import NUM_CARDS, card, card_name
@@ -13,6 +14,7 @@ LAY = 3
 DISCARD = LAY + NUM_CARDS
 NUM_ACTIONS = DISCARD + NUM_CARDS
 TURN = NUM_ACTIONS
+GAVE = TURN + NUM_CARDS
 SEAT_BIT = 7
 SEAT_FLAG, CODE_MASK = 1 << SEAT_BIT, (1 << SEAT_BIT) - 1
 
@@ -47,5 +49,7 @@ def parse_action(text: str) -> int:
 def event_text(event: int) -> str:
     """An event in words, as in ``"seat 1 discard 7D"``."""
     seat, code = event >> SEAT_BIT, event & CODE_MASK
+    if code == GAVE:
+        return f"seat {seat} give"
     what = f"turn {card_name(code - TURN)}" if code >= TURN else action_name(code)
     return f"seat {seat} {what}"

@@ -6,14 +6,15 @@ Everything here is compiled by numba and also runs as plain Python (``NUMBA_DISA
 
 import numpy as np
 
-from conquian_env.actions import DISCARD, FORCE, LAY, PASS, SEAT_FLAG, TAKE, TURN
-from conquian_env.cards import NUM_CARDS, bit, count, lowest
+from conquian_env.actions import DISCARD, FORCE, GAVE, LAY, PASS, SEAT_FLAG, TAKE, TURN
+from conquian_env.cards import NUM_RANKS, bit, count, lowest
 from conquian_env.deal import shuffle
 from conquian_env.jit import jit
 from conquian_env.melds import FORCE_AUTO, FORCE_OFF, is_legal_table, reach
 from conquian_env.state import (
     NONE,
     PHASE_FORCE,
+    PHASE_GIVE,
     PHASE_MELD,
     PHASE_OFFERED,
     PHASE_OVER,
@@ -26,18 +27,31 @@ from conquian_env.state import (
 
 @jit
 def deal(row: np.void, seed: int, number: int, book: np.void) -> None:
-    """Deal afresh: two hands, the stock, and its first card turned for seat 0 (2.1, 3.1)."""
+    """Deal afresh: two hands, the stock, and its first card turned for seat 0 (2.1, 3.1).
+
+    With an exchange no card is turned before both seats have given one.
+    """
     clear(row)
     row["seed"], row["deal"] = seed, number
-    deck = row["stock"]
+    ranks, size = book["ranks"], book["deal"]
+    pack_size = book["suits"] * ranks
+    deck = row["stock"][:pack_size]
     shuffle(deck, seed, number)
-    size = book["deal"]
-    for place in range(size):
-        row["hand"][0] |= bit(deck[place])
-        row["hand"][1] |= bit(deck[size + place])
-    deck[: 2 * size] = NONE  # the order of a hand is nobody's to know
-    row["stock_next"], row["stock_end"] = 2 * size, NUM_CARDS
-    turn(row, 0)
+    for place in range(pack_size):
+        card_id = NUM_RANKS * (deck[place] // ranks) + deck[place] % ranks
+        deck[place] = card_id
+        row["pack"] |= bit(card_id)
+        if place < 2 * size:
+            row["hand"][place // size] |= bit(card_id)
+        elif place >= 2 * size + book["stock"]:
+            row["removed"] |= bit(card_id)
+    row["stock_next"], row["stock_end"] = 2 * size, 2 * size + book["stock"]
+    deck[: 2 * size] = NONE  # the order of a hand is nobody's to know,
+    deck[2 * size + book["stock"] :] = NONE  # nor are cards that were removed
+    if book["exchange"]:
+        row["phase"], row["actor"] = PHASE_GIVE, 0
+    else:
+        turn(row, 0)
 
 
 @jit
@@ -45,8 +59,9 @@ def clear(row: np.void) -> None:
     """An empty state: no cards anywhere, nothing done."""
     for seat in range(2):
         row["hand"][seat] = row["table"][seat] = 0
-        row["declined"][seat] = row["discarded"][seat] = 0
-    row["dead"] = 0
+        row["declined"][seat] = row["discarded"][seat] = row["known"][seat] = 0
+        row["given"][seat] = NONE
+    row["dead"] = row["pack"] = row["removed"] = 0
     row["face_up"] = row["source"] = row["winner"] = NONE
     row["stock_next"] = row["stock_end"] = 0
     row["ply"] = row["events"] = 0
@@ -61,24 +76,34 @@ def legal(row: np.void, book: np.void) -> tuple[int, int, int]:
         return 0, 0, 0
     if phase == PHASE_FORCE:
         return 1 << PASS | 1 << FORCE, 0, 0
+    if phase == PHASE_GIVE:
+        return 0, 0, hand
     if phase == PHASE_MELD:
         lays = reach(table, table | hand, book) & hand
         return 0, lays, hand if is_legal_table(table, book) else 0
+    lays = 0
+    if phase == PHASE_TURNED and book["hand_melds"] and not first_dealt(row, book):
+        lays = reach(table, table | hand, book) & hand
+        if not is_legal_table(table, book):
+            return 0, lays, 0
     answers = 0
     core = table | bit(row["face_up"])
     if reach(core, core | hand, book) >= 0:
         answers |= 1 << TAKE
     if book["force"] != FORCE_AUTO or not forceable(row, seat, book):
         answers |= 1 << PASS
-    return answers, 0, 0
+    return answers, lays, 0
 
 
 @jit
 def apply(row: np.void, action: int, book: np.void) -> None:
     """Play a legal action of the actor."""
     seat = int(row["actor"])
-    record(row, seat, action)
     row["ply"] += 1
+    if row["phase"] == PHASE_GIVE:
+        give(row, seat, action - DISCARD)
+        return
+    record(row, seat, action)
     if action >= DISCARD:
         discard(row, seat, action - DISCARD)
     elif action >= LAY:
@@ -88,9 +113,33 @@ def apply(row: np.void, action: int, book: np.void) -> None:
     elif action == FORCE:
         take(row, 1 - seat, book)
     elif row["phase"] == PHASE_FORCE:
-        stand(row, 1 - seat)
+        stand(row, 1 - seat, book)
     else:
         decline(row, seat, book)
+
+
+@jit
+def give(row: np.void, seat: int, card_id: int) -> None:
+    """Choose a card to give; once both have, they swap and the first card is turned."""
+    row["given"][seat] = card_id
+    record(row, seat, GAVE)
+    if seat == 0:
+        row["actor"] = 1
+        return
+    for giver in range(2):
+        card = bit(row["given"][giver])
+        row["hand"][giver] ^= card
+        row["hand"][1 - giver] |= card
+        row["known"][giver] = card
+    turn(row, 0)
+
+
+@jit
+def first_dealt(row: np.void, book: np.void) -> bool:
+    """Whether the face-up card is the one that was dealt face up (``first_card``)."""
+    if book["first_dealt"] == 0 or row["source"] == SOURCE_DISCARDED:
+        return False
+    return bool(row["stock_end"] - row["stock_next"] == book["stock"] - 1)
 
 
 @jit
@@ -114,10 +163,17 @@ def take(row: np.void, seat: int, book: np.void) -> None:
 
 @jit
 def lay(row: np.void, seat: int, card_id: int, book: np.void) -> None:
-    """A hand card joins the take (3.2)."""
-    row["hand"][seat] ^= bit(card_id)
+    """A hand card joins the table (3.2)."""
+    leave_hand(row, seat, card_id)
     row["table"][seat] |= bit(card_id)
     win_if_complete(row, seat, book)
+
+
+@jit
+def leave_hand(row: np.void, seat: int, card_id: int) -> None:
+    """A card leaves the hand; the other seat need not remember that it is there."""
+    row["hand"][seat] ^= bit(card_id)
+    row["known"][1 - seat] &= ~bit(card_id)
 
 
 @jit
@@ -130,7 +186,7 @@ def win_if_complete(row: np.void, seat: int, book: np.void) -> None:
 @jit
 def discard(row: np.void, seat: int, card_id: int) -> None:
     """The card that ends a take is offered to the other seat (3.5)."""
-    row["hand"][seat] ^= bit(card_id)
+    leave_hand(row, seat, card_id)
     row["discarded"][seat] |= bit(card_id)
     row["face_up"], row["source"] = card_id, SOURCE_DISCARDED
     row["phase"], row["actor"] = PHASE_OFFERED, 1 - seat
@@ -143,7 +199,7 @@ def decline(row: np.void, seat: int, book: np.void) -> None:
     if forceable(row, seat, book):
         row["phase"], row["actor"] = PHASE_FORCE, 1 - seat
     else:
-        stand(row, seat)
+        stand(row, seat, book)
 
 
 @jit
@@ -158,7 +214,7 @@ def forceable(row: np.void, seat: int, book: np.void) -> bool:
 
 
 @jit
-def stand(row: np.void, seat: int) -> None:
+def stand(row: np.void, seat: int, book: np.void) -> None:
     """The seat's refusal stands: the card is passed on, or dead and the next one turned.
 
     Rules 3.6 and 3.7; with the stock empty the deal is drawn (5.3).
@@ -167,12 +223,13 @@ def stand(row: np.void, seat: int) -> None:
         row["source"] = SOURCE_PASSED
         row["phase"], row["actor"] = PHASE_OFFERED, 1 - seat
         return
+    next_to_turn = 1 - seat if first_dealt(row, book) else seat
     row["dead"] |= bit(row["face_up"])
     row["face_up"] = row["source"] = NONE
     if row["stock_next"] == row["stock_end"]:
         row["phase"], row["actor"] = PHASE_OVER, seat
     else:
-        turn(row, seat)
+        turn(row, next_to_turn)
 
 
 @jit

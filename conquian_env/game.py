@@ -102,6 +102,8 @@ class Game:
         actor: int = 0,
         phase: str = "turned",
         source: str | None = None,
+        removed: str = "",
+        given: tuple[str | None, str | None] = (None, None),
     ) -> Self:
         """A deal from the middle, its history empty; cards are texts such as ``"2S 3S 4S"``.
 
@@ -114,22 +116,27 @@ class Game:
             dead: None means every card that is not named.
             actor: the seat to act.
             phase: turned, offered, meld or force (where the actor is the one who may insist).
+            given: by seat, the cards chosen so far in phase give.
+            removed: cards that are neither dealt nor in the stock (rule sets with ``stock``).
             source: how the face-up card came: turned, passed or discarded. By default turned in
                 phase turned, and discarded in phases offered and force.
 
         Raises:
             PositionError, CardError: cards, sizes or phase cannot be; reachability is not checked.
         """
-        if source is None and phase != Phase.MELD:
+        rules = rule_set(rules)
+        if source is None and phase not in (Phase.MELD, Phase.GIVE):
             source = Source.TURNED if phase == Phase.TURNED else Source.DISCARDED
         if dead is None:
-            dead = unnamed(hands, tables, stock, face_up)
-        nothing = {"declined": ("", ""), "discarded": ("", ""), "winner": None, "history": ()}
+            dead = unnamed(rules, hands, tables, stock, face_up, removed)
+        nothing = {
+            "declined": ("", ""), "discarded": ("", ""), "known": ("", ""), "given": given,
+            "winner": None, "history": (), "removed": removed,
+        }  # fmt: skip
         values = {
             "hands": hands, "tables": tables, "face_up": face_up, "stock": stock, "dead": dead,
             "actor": actor, "phase": phase, "source": source, "ply": 0, "seed": 0, "deal": 0,
         }  # fmt: skip
-        rules = rule_set(rules)
         return cls.from_state(rules, from_values(values | nothing, rules))
 
     @classmethod
@@ -295,21 +302,27 @@ class Game:
     def resample_hidden(self, seat: int, rng: np.random.Generator) -> Self:
         """A game with the same view for ``seat`` and other hidden cards, all equally likely.
 
-        The other hand and the stock are drawn anew from the unseen cards. A hand that could not
-        finish a take now being laid is drawn again. The seed changes too, so that deals to come
+        The other hand, the stock and what was removed are drawn anew from the unseen cards; cards
+        known to be in the other hand stay. A hand that could not finish a table now being laid is
+        drawn again. The seed changes too, so that deals to come
         say nothing about this one.
         """
         view, other = self.view(seat), 1 - seat
         game = self.copy()
         row = game._rows[0]
         size, table = view.other_hand_size, int(row["table"][other])
+        unknown = sorted(set(view.unseen) - set(view.known))
+        drawn, stock = size - len(view.known), self.stock_count
         while True:
-            order = rng.permutation(np.array(view.unseen, np.int8)).tolist()
-            hand = card_mask(order[:size])
-            if self.phase != Phase.MELD or can_complete(table, hand, self.rules):
+            order = rng.permutation(np.array(unknown, np.int8)).tolist()
+            hand = card_mask([*order[:drawn], *view.known])
+            if can_complete(table, hand, self.rules):
                 break
         row["hand"][other] = hand
-        row["stock"][row["stock_next"] : row["stock_end"]] = order[size:]
+        row["stock"][row["stock_next"] : row["stock_end"]] = order[drawn : drawn + stock]
+        row["removed"] = card_mask(order[drawn + stock :])
+        if self.phase == Phase.GIVE and row["given"][other] != NONE:
+            row["given"][other] = rng.choice(card_ids(hand))
         row["seed"], row["deal"] = rng.integers(-(1 << 63), 1 << 63, dtype=np.int64), 0
         return game
 

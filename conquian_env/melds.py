@@ -21,8 +21,14 @@ RULEBOOK = np.dtype(
     [
         ("melds_with", np.int64, (NUM_CARDS, MOST_MELDS_WITH_A_CARD)),  # masks
         ("run_starts", np.int64),  # cards on which a run of three can begin
+        ("suits", np.int64),
+        ("ranks", np.int64),
         ("deal", np.int64),
         ("target", np.int64),
+        ("stock", np.int64),
+        ("first_dealt", np.int64),
+        ("hand_melds", np.int64),
+        ("exchange", np.int64),
         ("force", np.int64),
         ("force_discards_only", np.int64),
     ],
@@ -33,15 +39,15 @@ RULEBOOK = np.dtype(
 @lru_cache(maxsize=64)
 def combinations(rules: RuleSet) -> tuple[int, ...]:
     """All sets of 3 or 4 and runs of 3 to 8 cards, as masks (rule 1.4; 182 in classic)."""
-    return _sets() + _runs(rules)
+    return _sets(rules) + _runs(rules)
 
 
-def _sets() -> tuple[int, ...]:
+def _sets(rules: RuleSet) -> tuple[int, ...]:
     """Three or four suits of one rank."""
-    suits_of = [s for s in range(1 << NUM_SUITS) if s.bit_count() >= 3]
+    suits_of = [s for s in range(1 << rules.suits) if s.bit_count() >= 3]
     return tuple(
         sum(1 << (NUM_RANKS * suit + rank) for suit in range(NUM_SUITS) if suits >> suit & 1)
-        for rank in range(NUM_RANKS)
+        for rank in range(rules.ranks)
         for suits in suits_of
     )
 
@@ -51,9 +57,9 @@ def _runs(rules: RuleSet) -> tuple[int, ...]:
     seven = 6
     return tuple(
         ((1 << length) - 1) << (NUM_RANKS * suit + start)
-        for suit in range(NUM_SUITS)
+        for suit in range(rules.suits)
         for length in range(3, LONGEST_RUN + 1)
-        for start in range(NUM_RANKS - length + 1)
+        for start in range(rules.ranks - length + 1)
         if rules.seven_jack_adjacent or not start <= seven < start + length - 1
     )
 
@@ -68,7 +74,10 @@ def rulebook(rules: RuleSet) -> NDArray[np.void]:
         book["melds_with"][0, card_id, : len(holding)] = holding
     threes = [combo for combo in _runs(rules) if combo.bit_count() == 3]
     book["run_starts"] = sum(run & -run for run in threes)
-    book["deal"], book["target"] = rules.deal, rules.target
+    book["suits"], book["ranks"] = rules.suits, rules.ranks
+    book["deal"], book["target"], book["stock"] = rules.deal, rules.target, rules.stock_size
+    book["first_dealt"] = rules.first_card == "dealt"
+    book["hand_melds"], book["exchange"] = rules.hand_melds, rules.exchange
     book["force"] = {"off": FORCE_OFF, "optional": FORCE_OPTIONAL, "auto": FORCE_AUTO}[rules.force]
     book["force_discards_only"] = rules.force_source == "discard"
     book.flags.writeable = False

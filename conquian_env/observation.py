@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from conquian_env.actions import NUM_ACTIONS, SEAT_BIT
-from conquian_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, PACK, bit, count
+from conquian_env.actions import DISCARD, GAVE, NUM_ACTIONS, SEAT_BIT
+from conquian_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, bit, count
 from conquian_env.jit import jit
 from conquian_env.state import MAX_EVENTS, NONE, PHASE_OVER, PHASES, SOURCES
 
@@ -40,7 +40,7 @@ PIECES = (
         "known",
         NUM_CARDS,
         1,
-        "cards known to be in the other hand (reserved: none under these rules)",
+        "cards known to be in the other hand (those the observer gave)",
     ),
     Piece("phase", len(PHASES), 1, "one of give, turned, offered, meld, force, over"),
     Piece("source", len(SOURCES), 1, "face-up card was turned, passed or discarded"),
@@ -92,12 +92,11 @@ def write_observation(row: np.void, seat: int, words: NDArray[np.int64]) -> None
     hand, table, other_table = row["hand"][seat], row["table"][seat], row["table"][other]
     dead = row["dead"]
     face_up = bit(row["face_up"]) if row["face_up"] != NONE else 0
-    unseen = PACK & ~(hand | table | other_table | face_up | dead)
+    unseen = row["pack"] & ~(hand | table | other_table | face_up | dead)
     declined, other_declined = row["declined"][seat], row["declined"][other]
-    known = 0 * hand
     pieces = (
         hand, table, other_table, face_up, dead, unseen, declined, other_declined,
-        row["discarded"][other], known,
+        row["discarded"][other], row["known"][seat],
     )  # fmt: skip
     for place, mask in enumerate(pieces):
         write_cards(mask, words, place * CARD_WORDS)
@@ -123,10 +122,14 @@ def write_mask(answers: int, lays: int, discards: int, words: NDArray[np.int64])
 
 @jit
 def write_history(row: np.void, seat: int, out: NDArray[np.uint8]) -> None:
-    """Write the public events (uint8 [MAX_EVENTS], the rest NO_EVENT); bit 7 is "the other"."""
+    """Write the public events (uint8 [MAX_EVENTS], the rest NO_EVENT); bit 7 is "the other".
+
+    The observer's own gift is named, as the action that gave it.
+    """
     events = row["events"]
     for k in range(MAX_EVENTS):
-        out[k] = row["history"][k] ^ (seat << SEAT_BIT) if k < events else NO_EVENT
+        event = int(row["history"][k]) ^ int(seat) << SEAT_BIT if k < events else NO_EVENT
+        out[k] = DISCARD + row["given"][seat] if event == GAVE else event
 
 
 def planes(observation: NDArray[np.uint8]) -> NDArray[np.uint8]:

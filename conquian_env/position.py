@@ -5,11 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conquian_env.actions import CODE_MASK, TURN
+from conquian_env.actions import CODE_MASK, GAVE
 from conquian_env.cards import (
-    NAMES,
-    NUM_CARDS,
-    PACK,
+    NUM_RANKS,
     card,
     card_ids,
     card_mask,
@@ -26,14 +24,18 @@ from conquian_env.melds import can_complete, legal_table, rulebook
 from conquian_env.rules import RuleSet
 from conquian_env.state import MAX_EVENTS, NONE, PHASES, SOURCES, STATE, Phase, Source
 
-BY_SEAT = ("hands", "tables", "declined", "discarded")
-SOURCES_OF = {
+BY_SEAT = ("hands", "tables", "declined", "discarded", "known")
+SOURCES_OF: dict[Phase, tuple[Source | None, ...]] = {
+    Phase.GIVE: (None,),
     Phase.TURNED: (Source.TURNED,),
     Phase.OFFERED: (Source.PASSED, Source.DISCARDED),
     Phase.FORCE: SOURCES,
     Phase.MELD: (None,),
     Phase.OVER: (None,),
 }
+
+
+NO_FACE_UP = (Phase.GIVE, Phase.MELD, Phase.OVER)
 
 
 def to_values(row: np.void) -> dict[str, Any]:
@@ -49,6 +51,9 @@ def to_values(row: np.void) -> dict[str, Any]:
         "tables": [text(mask) for mask in row["table"]],
         "declined": [text(mask) for mask in row["declined"]],
         "discarded": [text(mask) for mask in row["discarded"]],
+        "known": [text(mask) for mask in row["known"]],
+        "given": [None if given == NONE else card_name(int(given)) for given in row["given"]],
+        "removed": text(row["removed"]),
         "dead": text(row["dead"]),
         "face_up": None if face_up == NONE else card_name(face_up),
         "source": None if source == NONE else str(SOURCES[source]),
@@ -75,7 +80,12 @@ def from_values(values: dict[str, Any], rules: RuleSet) -> NDArray[np.void]:
     for name in BY_SEAT:
         field = {"hands": "hand", "tables": "table"}.get(name, name)
         row[field] = [_mask(name, text) for text in _pair(name, values[name])]
-    row["dead"] = _mask("dead", values["dead"])
+    row["given"] = [
+        NONE if given is None else card(_text("given", given))
+        for given in _pair("given", values["given"])
+    ]
+    row["dead"], row["removed"] = _mask("dead", values["dead"]), _mask("removed", values["removed"])
+    row["pack"] = pack_mask(rules)
     face_up, source, winner = values["face_up"], values["source"], values["winner"]
     row["face_up"] = NONE if face_up is None else card(_text("face_up", face_up))
     row["source"] = NONE if source is None else _index("source", source, SOURCES)
@@ -97,7 +107,7 @@ def _write_history(row: np.void, history: object) -> None:
     if not isinstance(history, (list, tuple)) or not all(type(e) is int for e in history):
         raise PositionError(f"history must be a list of whole numbers, not {history!r:.60}")
     for event in history:
-        if not 0 <= event <= 255 or event & CODE_MASK >= TURN + NUM_CARDS:
+        if not 0 <= event <= 255 or event & CODE_MASK > GAVE:
             raise PositionError(f"history holds {event}, which is no event")
     hand_cards = sum(int(hand).bit_count() for hand in row["hand"])
     stock = int(row["stock_end"])
@@ -115,22 +125,25 @@ def _check(rows: NDArray[np.void], rules: RuleSet) -> None:
     """Cards conserved, sizes and phase possible; reachability is not checked."""
     row = rows[0]
     phase, actor = PHASES[row["phase"]], int(row["actor"])
-    if phase not in SOURCES_OF:
+    if phase == Phase.GIVE and not rules.exchange:
         raise PositionError(f"phase {phase} is not played under these rules")
     _check_conservation(row)
     source = None if row["source"] == NONE else SOURCES[row["source"]]
-    if (row["face_up"] == NONE) != (phase in (Phase.MELD, Phase.OVER)):
+    if (row["face_up"] == NONE) != (phase in NO_FACE_UP):
         raise PositionError(f"face_up: phase {phase} needs {_needs_face_up(phase)}")
     if source not in SOURCES_OF[phase]:
         allowed = ", ".join(str(s or "none") for s in SOURCES_OF[phase])
         raise PositionError(f"source: phase {phase} needs one of {allowed}, not {source or 'none'}")
+    if row["stock_end"] > rules.stock_size:
+        raise PositionError(f"stock: these rules leave only {rules.stock_size} cards")
     winner = int(row["winner"])
     if winner != NONE and phase != Phase.OVER:
         raise PositionError(f"winner: nobody has won in phase {phase}")
     if phase == Phase.OVER and winner == NONE and row["stock_end"] > 0:
         raise PositionError("stock: a draw needs an empty stock")
     for seat in range(2):
-        _check_seat(row, seat, rules, melding=phase == Phase.MELD and seat == actor)
+        _check_seat(row, seat, rules, phase, to_act=seat == actor)
+        _check_gift(row, seat, phase)
     if phase == Phase.FORCE and not _forceable(rows, 1 - actor, rulebook(rules)):
         raise PositionError(
             f"phase force: {card_name(int(row['face_up']))} cannot be forced on seat {1 - actor}"
@@ -141,7 +154,7 @@ def _check_conservation(row: np.void) -> None:
     """Every card of the pack is in exactly one place."""
     places = [(f"hand {s}", int(row["hand"][s])) for s in range(2)]
     places += [(f"table {s}", int(row["table"][s])) for s in range(2)]
-    places += [("dead", int(row["dead"]))]
+    places += [("dead", int(row["dead"])), ("removed", int(row["removed"]))]
     places += [("stock", card_mask(row["stock"][: row["stock_end"]].tolist()))]
     if row["face_up"] != NONE:
         places += [("face_up", 1 << int(row["face_up"]))]
@@ -150,11 +163,30 @@ def _check_conservation(row: np.void) -> None:
         if seen & mask:
             raise PositionError(f"{name}: {card_names(seen & mask)[0]} is also somewhere else")
         seen |= mask
-    if seen != PACK:
-        raise PositionError(f"card {card_names(PACK & ~seen)[0]} is missing")
+    pack = int(row["pack"])
+    if seen & ~pack:
+        raise PositionError(f"card {card_names(seen & ~pack)[0]} is not in this pack")
+    if seen != pack:
+        raise PositionError(f"card {card_names(pack & ~seen)[0]} is missing")
 
 
-def _check_seat(row: np.void, seat: int, rules: RuleSet, melding: bool) -> None:
+def _check_gift(row: np.void, seat: int, phase: Phase) -> None:
+    """A gift being made is in the giver's hand; a known card is in the other's."""
+    given, known = int(row["given"][seat]), int(row["known"][seat])
+    hand, other_hand = int(row["hand"][seat]), int(row["hand"][1 - seat])
+    if known & ~other_hand:
+        raise PositionError(f"known: {card_names(known & ~other_hand)[0]} is not in the other hand")
+    if phase != Phase.GIVE:
+        return
+    if (given != NONE) != (seat < row["actor"]):
+        raise PositionError(f"given: seat 0 chooses first, and seat {row['actor']} is to act")
+    if given != NONE and not hand >> given & 1:
+        raise PositionError(f"given: {card_name(given)} is not in hand {seat}")
+
+
+def _check_seat(row: np.void, seat: int, rules: RuleSet, phase: Phase, to_act: bool) -> None:
+    melding = to_act and phase == Phase.MELD
+    laying = melding or (to_act and phase == Phase.TURNED and rules.hand_melds)
     hand, table = int(row["hand"][seat]), int(row["table"][seat])
     size = hand.bit_count() + table.bit_count()
     won = row["winner"] == seat
@@ -167,16 +199,16 @@ def _check_seat(row: np.void, seat: int, rules: RuleSet, melding: bool) -> None:
         raise PositionError(f"table {seat} has {rules.target} cards and has won")
     if won and hand:
         raise PositionError(f"hand {seat}: the winner holds no card")
-    if melding and (table == 0 or not can_complete(table, hand, rules)):
+    if (laying and not can_complete(table, hand, rules)) or (melding and table == 0):
         raise PositionError(f"table {seat} can not be made legal with the hand")
-    if not melding and not legal_table(table, rules):
+    if not laying and not legal_table(table, rules):
         raise PositionError(
             f"table {seat}: {' '.join(card_names(table))} are no separate combinations"
         )
 
 
 def _needs_face_up(phase: Phase) -> str:
-    return "no face-up card" if phase in (Phase.MELD, Phase.OVER) else "a face-up card"
+    return "no face-up card" if phase in NO_FACE_UP else "a face-up card"
 
 
 @jit
@@ -215,7 +247,14 @@ def _number(name: str, value: object, highest: int) -> int:
     return value
 
 
-def unnamed(*places: object) -> str:
+def pack_mask(rules: RuleSet) -> int:
+    """The cards of the rule set's pack."""
+    return sum(
+        1 << (NUM_RANKS * suit + rank) for suit in range(rules.suits) for rank in range(rules.ranks)
+    )
+
+
+def unnamed(rules: RuleSet, *places: object) -> str:
     """The cards of the pack that no text among the places names; what is no text is ignored."""
     texts = [
         part
@@ -223,4 +262,4 @@ def unnamed(*places: object) -> str:
         for part in (place if isinstance(place, (tuple, list)) else (place,))
     ]
     named = {word for text in texts if isinstance(text, str) for word in text.split()}
-    return " ".join(name for name in NAMES if name not in named)
+    return " ".join(name for name in card_names(pack_mask(rules)) if name not in named)

@@ -3,13 +3,19 @@
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, Self, get_args
 
-from conquian_env.cards import NUM_CARDS
+from conquian_env.cards import NUM_RANKS, NUM_SUITS
 from conquian_env.errors import RuleSetError
 
 Force = Literal["optional", "off", "auto"]
 ForceSource = Literal["any", "discard"]
+FirstCard = Literal["turned", "dealt"]
 
-_CHOICES = {"force": get_args(Force), "force_source": get_args(ForceSource)}
+_CHOICES = {
+    "force": get_args(Force),
+    "force_source": get_args(ForceSource),
+    "first_card": get_args(FirstCard),
+}
+_FLAGS = ("seven_jack_adjacent", "hand_melds", "exchange")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +25,15 @@ class RuleSet:
     Attributes:
         seven_jack_adjacent: the 7 is next to the jack, so ``6H 7H JH`` is a run (rule 1.3).
         deal: cards dealt to each seat; a table of ``deal + 1`` cards wins (rule 2.2).
+        first_card: ``turned``, seat 0 turns the first stock card; ``dealt``, it lies face up after
+            the deal: seat 0 decides on it without hand melds, and turns again if both refuse it.
         force: ``optional``, the other player may insist on a card that the decliner's table alone
             could absorb (rule 4.1); ``off``, nobody may; ``auto``, such a card must be taken.
         force_source: ``any`` face-up card can be forced, or only one that came as a ``discard``.
+        hand_melds: who has turned a card may first lay hand cards without taking it.
+        exchange: before the first card each seat gives the other a card, unseen until both chose.
+        suits, ranks: the pack is the first so many suits and ranks.
+        stock: cards in the stock, None for all that are left; others are removed unseen.
 
     Raises:
         RuleSetError: a field has an unknown value, or the fields cannot be played together.
@@ -29,30 +41,56 @@ class RuleSet:
 
     seven_jack_adjacent: bool = True
     deal: int = 10
+    first_card: FirstCard = "turned"
     force: Force = "optional"
     force_source: ForceSource = "any"
+    hand_melds: bool = False
+    exchange: bool = False
+    suits: int = NUM_SUITS
+    ranks: int = NUM_RANKS
+    stock: int | None = None
 
     def __post_init__(self) -> None:
-        if type(self.seven_jack_adjacent) is not bool:
-            raise RuleSetError(
-                f"seven_jack_adjacent must be true or false, not {self.seven_jack_adjacent!r}"
-            )
-        if type(self.deal) is not int:
-            raise RuleSetError(f"deal must be a whole number, not {self.deal!r}")
-        if self.deal < 2:
-            raise RuleSetError(
-                f"deal={self.deal}: no table has the {self.target} cards needed to win, "
-                "a combination has at least three"
-            )
-        if self.stock_size < 1:
-            raise RuleSetError(
-                f"deal={self.deal}: two hands of {self.deal} leave no stock in {NUM_CARDS} cards"
-            )
+        for name in _FLAGS:
+            if type(getattr(self, name)) is not bool:
+                raise RuleSetError(f"{name} must be true or false, not {getattr(self, name)!r}")
         for name, allowed in _CHOICES.items():
             if not isinstance(getattr(self, name), str) or getattr(self, name) not in allowed:
                 raise RuleSetError(
                     f"{name} must be one of {', '.join(allowed)}, not {getattr(self, name)!r}"
                 )
+        self._check_sizes()
+
+    def _check_sizes(self) -> None:
+        for name in ("suits", "ranks", "deal"):
+            if type(getattr(self, name)) is not int:
+                raise RuleSetError(f"{name} must be a whole number, not {getattr(self, name)!r}")
+        for name, most in (("suits", NUM_SUITS), ("ranks", NUM_RANKS)):
+            if not 1 <= getattr(self, name) <= most:
+                raise RuleSetError(f"{name}={getattr(self, name)} is outside 1 to {most}")
+        left = self.pack_size - 2 * self.deal
+        if left < 1:
+            raise RuleSetError(
+                f"deal={self.deal}: two hands of {self.deal} leave no stock in "
+                f"{self.pack_size} cards"
+            )
+        if self.target not in self._table_sizes():
+            raise RuleSetError(
+                f"deal={self.deal}: no table has the {self.target} cards needed to win"
+            )
+        if self.stock is not None and (type(self.stock) is not int or not 1 <= self.stock <= left):
+            raise RuleSetError(f"stock must be from 1 to the {left} left, not {self.stock!r}")
+
+    def _table_sizes(self) -> set[int]:
+        """Sizes a table can have: of runs alone or of sets alone; mixing adds no other size."""
+        lines = [self.ranks] if self.seven_jack_adjacent else [min(self.ranks, 7), self.ranks - 7]
+        runs = _sums([{0, *range(3, line + 1)} for line in lines] * self.suits)
+        return runs | _sums([{0, *range(3, self.suits + 1)}] * self.ranks)
+
+    @property
+    def pack_size(self) -> int:
+        """Cards in the pack."""
+        return self.suits * self.ranks
 
     @property
     def target(self) -> int:
@@ -62,7 +100,7 @@ class RuleSet:
     @property
     def stock_size(self) -> int:
         """Cards left after the deal, before the first is turned (rule 2.1)."""
-        return NUM_CARDS - 2 * self.deal
+        return self.pack_size - 2 * self.deal if self.stock is None else self.stock
 
     @classmethod
     def preset(cls, name: str) -> Self:
@@ -89,9 +127,20 @@ class RuleSet:
         return cls(**values)
 
 
+def _sums(choices: list[set[int]]) -> set[int]:
+    """What one number from each set can add up to."""
+    sums = {0}
+    for choice in choices:
+        sums = {one + other for one in sums for other in choice}
+    return sums
+
+
 PRESETS: dict[str, dict[str, Any]] = {
     "classic": {},
     "classic-1.1": {"seven_jack_adjacent": False},
+    "bicycle": {"hand_melds": True, "force_source": "discard"},
+    "mexican": {"deal": 8, "exchange": True, "hand_melds": True},
+    "nine": {"deal": 9},
 }
 
 

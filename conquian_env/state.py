@@ -27,12 +27,13 @@ class Source(StrEnum):
 
 
 PHASES, SOURCES = tuple(Phase), tuple(Source)
-PHASE_TURNED, PHASE_OFFERED, PHASE_MELD, PHASE_FORCE, PHASE_OVER = 1, 2, 3, 4, 5
+PHASE_GIVE, PHASE_TURNED, PHASE_OFFERED, PHASE_MELD, PHASE_FORCE, PHASE_OVER = range(6)
 SOURCE_TURNED, SOURCE_PASSED, SOURCE_DISCARDED = 0, 1, 2
 NONE = -1  # no face-up card, no source, no winner
 
 # Two events for each offer (at most two a stock card, one a discard), one for each hand card laid
-# or discarded and one for each card turned: 192 in a deal of two cards each, the smallest.
+# or discarded and one for each card turned: 192 in a deal of two cards each, the smallest, and two
+# gifts.
 MAX_EVENTS = 200
 
 STATE = np.dtype(
@@ -41,12 +42,16 @@ STATE = np.dtype(
         ("table", np.int64, 2),
         ("declined", np.int64, 2),  # cards the seat passed or declined, also if then forced
         ("discarded", np.int64, 2),
+        ("known", np.int64, 2),  # cards the seat knows to be in the other hand (it gave them)
         ("dead", np.int64),
+        ("pack", np.int64),  # all cards of the game
+        ("removed", np.int64),  # cards of the pack that are neither dealt nor in the stock
         ("seed", np.int64),  # the 64 bits of an unsigned seed
         ("deal", np.int64),
         ("phase", np.int8),
         ("actor", np.int8),
         ("face_up", np.int8),  # card id or NONE
+        ("given", np.int8, 2),  # the card each seat chose to give, or NONE
         ("source", np.int8),
         ("winner", np.int8),
         ("stock_next", np.int8),  # index of the next card to turn

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conquian_env.actions import NUM_ACTIONS, PASS, action_name, event_text
-from conquian_env.cards import PACK, bit, card_ids, cards_text
+from conquian_env.cards import bit, card_ids, cards_text
 from conquian_env.engine import legal
 from conquian_env.errors import PositionError
 from conquian_env.jit import jit
@@ -33,6 +33,8 @@ class View:
 
     Attributes:
         legal_actions: ids, empty unless the seat is to act.
+        known: cards in the other hand that the seat gave it.
+        given: the card the seat chose to give, if it has.
         history: public events as bytes (see ``actions.event_text``), seats as in the game.
         winner: the seat that went out, None while playing and after a draw.
     """
@@ -49,10 +51,12 @@ class View:
     other_hand_size: int
     dead: Cards
     unseen: Cards
+    known: Cards
     declined: Cards
     other_declined: Cards
     other_discarded: Cards
     stock_count: int
+    given: int | None
     legal_actions: tuple[int, ...]
     history: tuple[int, ...]
     winner: int | None
@@ -121,11 +125,13 @@ def view_of(row: np.void, seat: int, rules: RuleSet, legal_actions: tuple[int, .
         other_table=card_ids(other_table),
         other_hand_size=int(row["hand"][other]).bit_count(),
         dead=card_ids(dead),
-        unseen=card_ids(PACK & ~(hand | table | other_table | shown | dead)),
+        unseen=card_ids(int(row["pack"]) & ~(hand | table | other_table | shown | dead)),
+        known=card_ids(row["known"][seat]),
         declined=card_ids(row["declined"][seat]),
         other_declined=card_ids(row["declined"][other]),
         other_discarded=card_ids(row["discarded"][other]),
         stock_count=int(row["stock_end"] - row["stock_next"]),
+        given=None if row["given"][seat] == NONE else int(row["given"][seat]),
         legal_actions=legal_actions if seat == row["actor"] else (),
         history=tuple(row["history"][: row["events"]].tolist()),
         winner=None if winner == NONE else winner,

@@ -17,31 +17,43 @@ RANKS = 10  # A 2 3 4 5 6 7 J Q K
 JACK = 7  # place of the jack on the line of ranks
 
 PASS, TAKE, FORCE = 0, 1, 2
-LAY, DISCARD = 3, 43  # plus the card
+LAY, DISCARD = 3, 43  # plus the card; in `give` 43 + card gives it away
+
+Hands = tuple[Iterable[int], Iterable[int]]
 
 
 class Rules(TypedDict, total=False):
-    """The rule fields the oracle knows (6)."""
+    """The rule fields (6)."""
 
     seven_jack_adjacent: bool
     deal: int
+    first_card: str
     force: str
     force_source: str
+    hand_melds: bool
+    exchange: bool
+    draw: str
+    max_deals: int
+    suits: int
+    ranks: int
+    stock: int | None
 
 
-def combinations(seven_jack_adjacent: bool = True) -> list[frozenset[int]]:
-    """Return every set and every run (1.2-1.4)."""
-    line = range(RANKS)  # 1.2: the ace is low only, so the line does not close
+def combinations(
+    seven_jack_adjacent: bool = True, suits: int = SUITS, ranks: int = RANKS
+) -> list[frozenset[int]]:
+    """Return every set and every run (1.2-1.4) of the pack of the first suits and ranks (6)."""
+    line = range(ranks)  # 1.2: the ace is low only, so the line does not close
     pieces = [line] if seven_jack_adjacent else [line[:JACK], line[JACK:]]  # 1.3
     sets = [
-        frozenset(10 * suit + rank for suit in suits)
+        frozenset(10 * suit + rank for suit in chosen)
         for rank in line
         for size in (3, 4)
-        for suits in itertools.combinations(range(SUITS), size)
+        for chosen in itertools.combinations(range(suits), size)
     ]
     runs = [
         frozenset(10 * suit + rank for rank in piece[start : start + length])
-        for suit in range(SUITS)
+        for suit in range(suits)
         for piece in pieces
         for length in range(3, 9)
         for start in range(len(piece) - length + 1)
@@ -107,54 +119,94 @@ def can_grow(cards: frozenset[int], hand: frozenset[int], seven_jack_adjacent: b
 
 
 class Oracle:
-    """One deal in progress; every attribute is plain and may be looked at."""
+    """One deal in progress (with `draw="double"` one game); every attribute may be looked at."""
+
+    phase: str  # give, turned, offered, meld, force, over
+    actor: int
+    winner: int | None
+    hands: list[set[int]]
+    tables: list[set[int]]
+    dead: set[int]
+    stock: list[int]
+    removed: set[int]
+    face_up: int | None
+    source: str | None  # turned, passed, discarded
+    dealt: bool  # whether the face-up card is the one that lay there after the deal (6)
+    given: list[int | None]  # by seat: the card it has chosen to give
+    known: list[set[int]]  # by seat: the cards it knows to be in the other hand
 
     def __init__(
         self,
-        hands: tuple[Iterable[int], Iterable[int]],
-        stock: Sequence[int],
+        hands: Hands,
+        pile: Sequence[int],
+        /,
         *,
         seven_jack_adjacent: bool = True,
         deal: int = 10,
+        first_card: str = "turned",
         force: str = "optional",
         force_source: str = "any",
+        hand_melds: bool = False,
+        exchange: bool = False,
+        draw: str = "end",
+        max_deals: int = 4,
+        suits: int = SUITS,
+        ranks: int = RANKS,
+        stock: int | None = None,
+        removed: Iterable[int] = (),
+        deals: Sequence[tuple[Hands, Sequence[int]]] = (),
     ) -> None:
-        """Start from dealt hands and the stock in turning order; its first card is turned (2.1)."""
-        if force not in ("optional", "off", "auto") or force_source not in ("any", "discard"):
-            raise ValueError(f"no such rule: force={force!r}, force_source={force_source!r}")
+        """Start from dealt hands and the stock cards in turning order (2.1).
+
+        `removed`: the cards cut off the stock already; `deals`: the re-deals, hands by seat.
+        """
+        for value, values in (
+            (first_card, ("turned", "dealt")),
+            (force, ("optional", "off", "auto")),
+            (force_source, ("any", "discard")),
+            (draw, ("end", "double")),
+        ):
+            if value not in values:
+                raise ValueError(f"no such rule: {value!r} is none of {values}")
         self.seven_jack_adjacent = seven_jack_adjacent
         self.target = deal + 1  # 2.2
+        self.first_card = first_card
         self.force = force
         self.force_source = force_source
-        self.hands: list[set[int]] = [set(hand) for hand in hands]
-        self.tables: list[set[int]] = [set(), set()]
-        self.dead: set[int] = set()
-        self.stock: list[int] = list(stock)
-        self.face_up: int | None = None
-        self.source: str | None = None  # turned, passed, discarded
-        self.winner: int | None = None
-        self.actor = 0
-        self.phase = "over"  # turned, offered, meld, force, over
-        self._turn(0)
+        self.hand_melds = hand_melds
+        self.exchange = exchange
+        self.stock_limit = stock
+        self.pack = {10 * suit + rank for suit in range(suits) for rank in range(ranks)}
+        self.max_deals = max_deals if draw == "double" else 1
+        self.deals = list(deals)
+        self.deal_number, self.stake, self.starter = 0, 1, 0
+        self.winner = None
+        self._deal(hands, pile)
+        self.removed |= set(removed)
 
     @classmethod
     def position(
         cls,
-        hands: tuple[Iterable[int], Iterable[int]],
-        tables: tuple[Iterable[int], Iterable[int]],
+        hands: Hands,
+        tables: Hands,
         face_up: int | None,
         stock: Sequence[int],
+        /,
         dead: Iterable[int],
         actor: int,
         phase: str,
         source: str | None,
         **rules: Unpack[Rules],
     ) -> Self:
-        """Build any state; nothing is checked. In `force` the actor is the one who may insist."""
-        game = cls(hands, (), **rules)
+        """Build any state; nothing is checked. In `force` the actor is the one who may insist.
+
+        The face-up card counts as turned, not dealt; set `dealt`, `known`, `stake`, ... afterwards.
+        """
+        game = cls(((), ()), (0,), **rules)  # a card to turn, so that the start is no draw
+        game.hands = [set(hand) for hand in hands]
         game.tables = [set(table) for table in tables]
         game.dead, game.stock = set(dead), list(stock)
-        game.face_up, game.source = face_up, source
+        game.face_up, game.source, game.dealt = face_up, source, False
         game.actor, game.phase = actor, phase
         return game
 
@@ -165,23 +217,32 @@ class Oracle:
         if self.phase == "force":
             return [PASS, FORCE]  # 4.1: a choice
         hand, table = frozenset(self.hands[self.actor]), frozenset(self.tables[self.actor])
-        if self.phase == "meld":
+        if self.phase == "give":
+            return [DISCARD + card for card in sorted(hand)]  # 6: exchange
+        whole = legal_table(table, self.seven_jack_adjacent)
+        melds = self.hand_melds and self.phase == "turned" and not self.dealt  # 6
+        lays: list[int] = []
+        if self.phase == "meld" or melds:
             lays = [LAY + card for card in sorted(hand) if self._grows(table | {card}, hand)]
-            done = legal_table(table, self.seven_jack_adjacent)
-            return lays + [DISCARD + card for card in sorted(hand) if done]  # 3.5
+        if self.phase == "meld":
+            return lays + [DISCARD + card for card in sorted(hand) if whole]  # 3.5
+        if melds and not whole:
+            return lays
         assert self.face_up is not None
         must_take = self.force == "auto" and self._forceable(self.actor)
         may_take = self._grows(table | {self.face_up}, hand)
-        return [PASS] * (not must_take) + [TAKE] * may_take
+        return [PASS] * (not must_take) + [TAKE] * may_take + lays
 
     def apply(self, action: int) -> None:
         """Play one action of the actor; ValueError, and nothing changed, when it is not legal."""
         if action not in self.legal():
             raise ValueError(f"action {action} is not legal in {self.phase}")
         seat, other = self.actor, 1 - self.actor
-        if self.phase == "meld" and action >= DISCARD:
+        if self.phase == "give":
+            self._give(seat, action - DISCARD)
+        elif action >= DISCARD:
             self._discard(seat, action - DISCARD)
-        elif self.phase == "meld":
+        elif action >= LAY:
             self._lay(seat, action - LAY)
         elif self.phase == "force" and action == FORCE:
             self._take(other)  # 4.3
@@ -198,7 +259,8 @@ class Oracle:
         """Return what each seat is paid (5.4); nothing before the end and for a draw."""
         if self.winner is None:
             return (0.0, 0.0)
-        return (1.0, -1.0) if self.winner == 0 else (-1.0, 1.0)
+        paid = float(self.stake)  # 6: draw
+        return (paid, -paid) if self.winner == 0 else (-paid, paid)
 
     def _grows(self, cards: frozenset[int], hand: frozenset[int]) -> bool:
         """Tell whether the cards can become a legal table by means of the rest of the hand."""
@@ -212,27 +274,81 @@ class Oracle:
             return False
         return legal_table(frozenset(self.tables[seat] | {self.face_up}), self.seven_jack_adjacent)
 
+    def _deal(self, hands: Hands, pile: Sequence[int]) -> None:
+        """Deal (2.1); stock cards beyond the limit are removed unseen (6)."""
+        size = len(pile) if self.stock_limit is None else self.stock_limit
+        self.hands = [set(hand) for hand in hands]
+        self.tables = [set(), set()]
+        self.dead = set()
+        self.stock, self.removed = list(pile[:size]), set(pile[size:])
+        if not self.pack.issuperset(itertools.chain(*self.hands, pile)):
+            raise ValueError("a card is not in the pack")
+        self.face_up = self.source = None
+        self.dealt = False
+        self.given, self.known = [None, None], [set(), set()]
+        self.phase, self.actor = "give", self.starter
+        if not self.exchange:
+            self._begin()
+
+    def _give(self, seat: int, card: int) -> None:
+        """Choose the card to give; when both seats have, they swap and play begins (6)."""
+        self.given[seat] = card
+        self.actor = 1 - seat
+        if None in self.given:
+            return
+        for giver, gift in enumerate(self.given):
+            assert gift is not None
+            self.hands[giver].remove(gift)
+            self.hands[1 - giver].add(gift)
+            self.known[giver].add(gift)
+        self._begin()
+
+    def _begin(self) -> None:
+        """Show the first stock card to the seat that starts: turned by it (3.1) or dealt (6)."""
+        self._turn(self.starter)
+        self.dealt = self.first_card == "dealt"
+
     def _turn(self, seat: int) -> None:
         """Let the seat turn the next stock card (3.1, 3.7); without one the deal is drawn (5.3)."""
         if not self.stock:
-            self.phase = "over"
+            self._draw()
             return
         self.face_up, self.source = self.stock.pop(0), "turned"
         self.phase, self.actor = "turned", seat
+
+    def _draw(self) -> None:
+        """End a drawn deal (5.3); the other seat starts the next one, at twice the stake (6).
+
+        IndexError when there should be another deal and the caller gave none.
+        """
+        if self.deal_number + 1 >= self.max_deals:
+            self.phase = "over"
+            return
+        hands, pile = self.deals[self.deal_number]
+        self.deal_number += 1
+        self.stake *= 2
+        self.starter = 1 - self.starter
+        self._deal(hands, pile)
 
     def _take(self, seat: int) -> None:
         """Put the face-up card on the seat's table (3.2)."""
         assert self.face_up is not None
         self.tables[seat].add(self.face_up)
         self.face_up = self.source = None
+        self.dealt = False
         self.phase, self.actor = "meld", seat
         self._check_win(seat)
 
     def _lay(self, seat: int, card: int) -> None:
         """Move a hand card to the table."""
-        self.hands[seat].remove(card)
+        self._play(seat, card)
         self.tables[seat].add(card)
         self._check_win(seat)
+
+    def _play(self, seat: int, card: int) -> None:
+        """Take a card out of the hand, where no giver knows it to be any more (6)."""
+        self.hands[seat].remove(card)
+        self.known[1 - seat].discard(card)
 
     def _check_win(self, seat: int) -> None:
         """End the deal at once when a legal table has reached the target (4.4, 5.1)."""
@@ -242,7 +358,7 @@ class Oracle:
 
     def _discard(self, seat: int, card: int) -> None:
         """Discard face up; the other seat is offered the card (3.5)."""
-        self.hands[seat].remove(card)
+        self._play(seat, card)
         self._offer(1 - seat, card, "discarded")
 
     def _offer(self, seat: int, card: int, source: str) -> None:
@@ -258,4 +374,6 @@ class Oracle:
             return
         self.dead.add(self.face_up)
         self.face_up = self.source = None
-        self._turn(seat)
+        next_to_turn = 1 - seat if self.dealt else seat  # 6: the seat that started, if dealt
+        self.dealt = False
+        self._turn(next_to_turn)

@@ -17,6 +17,7 @@ RULES = (
     RuleSet(force_source="discard"),
     RuleSet(deal=4),
 )
+VARIANTS = (*RULES, RuleSet.preset("bicycle"), RuleSet.preset("mexican"))
 HAND_0 = "4S 5S 2H 2D 2C KD QC JD 7C AH"
 HAND_1 = "AC AD AS 3C 3D 4H 5D 6H 7H JS"
 

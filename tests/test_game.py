@@ -28,7 +28,7 @@ from conquian_env.errors import IllegalActionError, PositionError, SeedError
 from conquian_env.state import MAX_EVENTS
 from tests.oracle import COMBINATIONS, legal_table
 from tests.playing import play, playthroughs, random_actions
-from tests.positions import PRESETS, RULES, drawn, force, meld, offered, position, won
+from tests.positions import PRESETS, RULES, VARIANTS, drawn, force, meld, offered, position, won
 
 # --- what is on the table ---
 
@@ -105,7 +105,7 @@ def test_resample_hidden_of_an_unknown_seat() -> None:
         Game().resample_hidden(2, np.random.default_rng(0))
 
 
-@pytest.mark.parametrize("rules", RULES, ids=str)
+@pytest.mark.parametrize("rules", VARIANTS, ids=str)
 def test_legal_mask_is_the_legal_actions(rules: RuleSet) -> None:
     for game in playthroughs(rules, 2, seed=2):
         mask = game.legal_mask()
@@ -141,7 +141,7 @@ def test_melds_of_a_table_and_of_none() -> None:
 # --- playing on ---
 
 
-@pytest.mark.parametrize("rules", RULES, ids=str)
+@pytest.mark.parametrize("rules", VARIANTS, ids=str)
 def test_every_action_that_is_not_legal_is_refused_and_changes_nothing(rules: RuleSet) -> None:
     for game in playthroughs(rules, 2, seed=4):
         before = game.to_json()
@@ -222,7 +222,7 @@ def test_a_refusal_says_why(make: Callable[[], Game], action: int, why: str) -> 
 # --- the end ---
 
 
-@pytest.mark.parametrize("rules", RULES, ids=str)
+@pytest.mark.parametrize("rules", VARIANTS, ids=str)
 def test_returns_and_outcome(rules: RuleSet) -> None:
     ends = set()
     for game in playthroughs(rules, 20, seed=6):
@@ -251,7 +251,7 @@ def test_the_outcome_names_the_winning_seat() -> None:
     assert (drawn().outcome, drawn().returns()) == (Outcome(None, Termination.STOCK), (0.0, 0.0))
 
 
-@pytest.mark.parametrize("rules", RULES, ids=str)
+@pytest.mark.parametrize("rules", VARIANTS, ids=str)
 def test_every_state_has_a_legal_action_until_the_end(rules: RuleSet) -> None:
     for game in playthroughs(rules, 10, seed=7):
         assert bool(game.legal_actions()) != game.is_over
@@ -300,7 +300,7 @@ def test_everybody_passing_draws_in_a_batch(preset: str) -> None:
 # --- cards are conserved ---
 
 
-@pytest.mark.parametrize("rules", RULES, ids=str)
+@pytest.mark.parametrize("rules", VARIANTS, ids=str)
 def test_every_card_is_in_one_place(rules: RuleSet) -> None:
     for game in playthroughs(rules, 4, seed=12):
         stock = json.loads(game.to_json())["stock"].split()
@@ -356,7 +356,9 @@ COPIES: dict[str, Callable[[Game], Game]] = {
 
 
 @pytest.mark.parametrize("way", COPIES)
-@pytest.mark.parametrize("rules", [RuleSet(), RuleSet(False, force="auto")], ids=str)
+@pytest.mark.parametrize(
+    "rules", [RuleSet(), RuleSet(False, force="auto"), RuleSet.preset("mexican")], ids=str
+)
 def test_a_copy_plays_on_identically_from_every_ply(rules: RuleSet, way: str) -> None:
     for eager in (False, True):
         game = Game(rules, seed=15)

@@ -75,15 +75,21 @@ def digest_of_batches(rules: RuleSet | str) -> str:
 
 
 def digests() -> list[str]:
-    """Of both presets and of a rule set that differs in every other field."""
-    rules = ("classic", "classic-1.1", RuleSet(deal=7, force="auto", force_source="discard"))
+    """Of presets and of rule sets that differ in every other field."""
+    rules = (
+        "classic",
+        "classic-1.1",
+        "mexican",
+        RuleSet(deal=7, force="auto", force_source="discard"),
+        RuleSet(first_card="dealt", hand_melds=True, suits=3, ranks=8, deal=7, stock=6),
+    )
     return [digest(each) for each in rules for digest in (digest_of_games, digest_of_batches)]
 
 
 def test_games_are_the_same_with_the_jit_off_and_on() -> None:
     code = "from tests.test_jit import DISABLED, digests; print(DISABLED, *digests())"
     here = digests()
-    assert len(set(here)) == 6
+    assert len(set(here)) == 10
     there = python(code, NUMBA_DISABLE_JIT="0" if DISABLED else "1")
     assert there.split() == [str(not DISABLED), *here]
 

@@ -29,8 +29,11 @@ RULES = (
     RuleSet(force="auto"),
     RuleSet(force_source="discard"),
     RuleSet(deal=4),
+    RuleSet.preset("bicycle"),
+    RuleSet.preset("mexican"),
+    RuleSet(first_card="dealt", exchange=True, suits=3, ranks=7, deal=6, stock=5),
 )
-PHASES = (Phase.TURNED, Phase.OFFERED, Phase.MELD, Phase.FORCE, Phase.OVER)
+PHASES = tuple(Phase)
 
 
 def seen_as_actor(game: Game, seat: int) -> Views | None:
@@ -97,7 +100,7 @@ def leaks(states: Iterable[Game], resamples: int = 3) -> Iterator[tuple[Phase, i
 
 def unfinished(game: Game) -> bool:
     """The actor still has to lay cards."""
-    return game.phase == Phase.MELD and game.melds(game.actor) is None
+    return not game.is_over and game.melds(game.actor) is None
 
 
 @cache
@@ -114,7 +117,10 @@ def states_of(rules: RuleSet) -> tuple[Game, ...]:
 def test_no_byte_leaks_in_any_phase(rules: RuleSet) -> None:
     states = states_of(rules)
     assert {game.phase for game in states} == {
-        phase for phase in PHASES if phase != Phase.FORCE or rules.force != "auto"
+        phase
+        for phase in PHASES
+        if (phase != Phase.FORCE or rules.force != "auto")
+        and (phase != Phase.GIVE or rules.exchange)
     }
     assert {game.actor for game in states if unfinished(game)} == {0, 1}
     assert set(leaks(states)) == set()
@@ -208,7 +214,8 @@ def test_a_planted_bit_is_found(
     if (surface, phase) == ("mask", Phase.OVER):
         expected = expected - {"environment"}  # which has no legal action left to show
     plant(monkeypatch, lambda game, seat: SECRETS[secret](game, seat) * (game.phase == phase))
-    states = [game for game in states_of(RuleSet()) if game.phase == phase]
+    rules = RuleSet.preset("mexican" if phase == Phase.GIVE else "classic")
+    states = [game for game in states_of(rules) if game.phase == phase]
     found = set(leaks(states))
     assert {where for where, _, _ in found} == {phase}
     assert {seat for _, seat, _ in found} == {0, 1}
@@ -230,9 +237,9 @@ def test_a_resampled_game_is_a_game(rules: RuleSet) -> None:
         for seat in (0, 1):
             other = game.resample_hidden(seat, rng)
             assert Game.from_json(other.to_json()).to_json() == other.to_json()
-            assert sorted([*other.hand(1 - seat), *hidden(other, seat)[1].split()]) == sorted(
-                NAMES[card_id] for card_id in game.view(seat).unseen
-            )
+            removed = json.loads(other.to_json())["removed"].split()
+            unseen = [*other.hand(1 - seat), *hidden(other, seat)[1].split(), *removed]
+            assert sorted(unseen) == sorted(NAMES[card_id] for card_id in game.view(seat).unseen)
             assert (other.legal_actions() == []) == other.is_over
 
 
@@ -361,8 +368,8 @@ def test_resampling_is_uniform_in_a_whole_deal() -> None:
 def test_a_view_holds_nothing_but_its_fields() -> None:
     assert [field.name for field in fields(View)] == [
         "rules", "seat", "actor", "phase", "face_up", "source", "hand", "table", "other_table",
-        "other_hand_size", "dead", "unseen", "declined", "other_declined", "other_discarded",
-        "stock_count", "legal_actions", "history", "winner",
+        "other_hand_size", "dead", "unseen", "known", "declined", "other_declined",
+        "other_discarded", "stock_count", "given", "legal_actions", "history", "winner",
     ]  # fmt: skip
     plain = (int, str, tuple, RuleSet, type(None))
     for game in states_of(RuleSet()):
@@ -404,15 +411,13 @@ def test_the_unseen_cards_are_the_other_hand_and_the_stock() -> None:
 
 @pytest.mark.parametrize("rules", RULES, ids=str)
 def test_the_state_forgets_the_order_in_which_hands_were_dealt(rules: RuleSet) -> None:
+    """Only the stock lies in order; hands and removed cards are sets."""
     dealt = 2 * rules.deal
     for game in states_of(rules):
-        row = game._rows[0]
-        assert (row["stock"][:dealt] == -1).all()
-        assert sorted(row["stock"][dealt:].tolist()) == sorted(
-            set(range(40))
-            - {
-                card(name)
-                for seat in (0, 1)
-                for name in Game(rules, game.seed, game.deal).hand(seat)
-            }
-        )
+        order = game._rows["stock"][0, : rules.pack_size]
+        start = Game(rules, game.seed, game.deal)
+        turned = [] if start.face_up is None else [card(start.face_up)]
+        stock = [*turned, *map(card, hidden(start, 0)[1].split())]
+        assert (order[:dealt] == -1).all()
+        assert order[dealt : dealt + rules.stock_size].tolist() == stock
+        assert (order[dealt + rules.stock_size :] == -1).all()

@@ -1,6 +1,7 @@
 """Rule sets: presets, impossible fields, plain values."""
 
 import dataclasses
+import itertools
 import json
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from conquian_env import RuleSet
 from conquian_env.errors import RuleSetError
+from conquian_env.melds import combinations
 from conquian_env.rules import PRESETS, rule_set
 
 RULE_SETS = st.builds(
@@ -127,3 +129,46 @@ def test_an_unknown_field_is_refused_by_name() -> None:
 def test_what_is_no_table_of_fields_is_refused(values: Any) -> None:
     with pytest.raises(RuleSetError, match="table of fields"):
         RuleSet.from_dict(values)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"suits": 5}, "suits=5 is outside 1 to 4"),
+        ({"suits": 0}, "suits=0 is outside 1 to 4"),
+        ({"ranks": 11}, "ranks=11 is outside 1 to 10"),
+        ({"ranks": True}, "ranks must be a whole number, not True"),
+        ({"suits": 2, "ranks": 5, "deal": 5}, "deal=5: two hands of 5 leave no stock in 10 cards"),
+        ({"suits": 4, "ranks": 3, "deal": 4}, "deal=4: no table has the 5 cards needed to win"),
+        ({"suits": 2, "ranks": 2, "deal": 1}, "deal=1: no table has the 2 cards needed to win"),
+        ({"stock": 0}, "stock must be from 1 to the 20 left, not 0"),
+        ({"stock": 21}, "stock must be from 1 to the 20 left, not 21"),
+        ({"stock": 2.0}, "stock must be from 1 to the 20 left, not 2.0"),
+        ({"hand_melds": 1}, "hand_melds must be true or false, not 1"),
+        ({"exchange": None}, "exchange must be true or false, not None"),
+        ({"first_card": "open"}, "first_card must be one of turned, dealt, not 'open'"),
+    ],
+)
+def test_what_cannot_be_played_is_refused_by_field(fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(RuleSetError, match=f"^{message}$"):
+        RuleSet(**fields)
+
+
+def test_the_sizes_a_table_can_have_are_those_of_some_table() -> None:
+    """Against every union of separate combinations in packs small enough to list them."""
+    for suits, ranks, adjacent in itertools.product((1, 2, 3, 4), (2, 3, 4, 5), (True, False)):
+        rules = RuleSet(suits=4, ranks=10, seven_jack_adjacent=adjacent)
+        object.__setattr__(rules, "suits", suits)
+        object.__setattr__(rules, "ranks", ranks)
+        unions = {0}
+        for combo in combinations(rules):
+            unions |= {union | combo for union in unions if not union & combo}
+        assert rules._table_sizes() == {union.bit_count() for union in unions}
+
+
+def test_the_presets_are_what_the_tables_play() -> None:
+    assert RuleSet.preset("bicycle") == RuleSet(hand_melds=True, force_source="discard")
+    assert RuleSet.preset("mexican") == RuleSet(deal=8, exchange=True, hand_melds=True)
+    assert RuleSet.preset("nine") == RuleSet(deal=9)
+    assert RuleSet.preset("mexican").stock_size == 24
+    assert RuleSet(suits=3, ranks=4, deal=5, stock=2).stock_size == 2

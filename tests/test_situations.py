@@ -17,8 +17,8 @@ from conquian_env import (
     cards,
     parse_action,
 )
-from conquian_env.actions import DISCARD, FORCE, LAY, PASS, TAKE, TURN
-from conquian_env.cards import card_mask
+from conquian_env.actions import DISCARD, FORCE, GAVE, LAY, PASS, TAKE, TURN
+from conquian_env.cards import card_mask, card_name
 from conquian_env.errors import CardError, IllegalActionError
 from conquian_env.melds import combinations, legal_table
 from tests import oracle
@@ -676,3 +676,74 @@ def test_rule_3_8_nobody_is_offered_what_he_discarded_or_passed() -> None:
                 refused_by[seat].add(action_name(action).split()[1])
             assert action != FORCE or game.phase == Phase.FORCE
             game.apply(action)
+
+
+# --- variants (section 6) ---
+
+
+def test_rule_6_hand_melds_11_the_kings_can_be_laid_before_passing() -> None:
+    game = Game.from_position(
+        "bicycle",
+        hands=("KS KD KC AH 3H 5H 7C 2D 4D 6D", "AC AD 2S 3C 3D 4H 5D 6H 7H JS"),
+        face_up="QC",
+        stock="4S 5S",
+    )
+    lays = {action_name(action) for action in game.legal_actions()}
+    assert lays == {"pass", "lay KC", "lay KD", "lay KS"}
+    game.apply(parse_action("lay KC"))
+    assert {action_name(a) for a in game.legal_actions()} == {"lay KD", "lay KS"}
+    game.apply(parse_action("lay KD"))
+    game.apply(parse_action("lay KS"))
+    assert game.melds(0) == (("KC", "KD", "KS"),)
+    assert [action_name(action) for action in game.legal_actions()] == ["pass"]
+    game.apply(parse_action("pass"))
+    assert (game.phase, game.actor, game.face_up) == ("offered", 1, "QC")
+
+
+def test_rule_6_exchange_each_gives_one_card_unseen() -> None:
+    game = Game("mexican", seed=4)
+    first, second = game.hand(0)[0], game.hand(1)[-1]
+    assert (game.phase, game.face_up, game.stock_count) == ("give", None, 24)
+    seen = game.view(1)
+    game.apply(parse_action(f"discard {first}"))
+    assert (game.phase, game.actor) == ("give", 1)
+    assert first in game.hand(0)
+    assert game.view(1).history == (GAVE,)
+    assert game.view(1).unseen == seen.unseen
+    game.apply(parse_action(f"discard {second}"))
+    assert (game.phase, game.actor, game.stock_count) == ("turned", 0, 23)
+    assert first in game.hand(1)
+    assert second in game.hand(0)
+    assert [card_name(c) for c in game.view(0).known] == [first]
+    assert [card_name(c) for c in game.view(1).known] == [second]
+
+
+def test_rule_6_first_card_dealt_the_non_dealer_turns_after_both_refuse() -> None:
+    for rules, turns_next in ((RuleSet(), 1), (RuleSet(first_card="dealt"), 0)):
+        game = Game(rules, seed=2)
+        game.apply(PASS)
+        game.apply(PASS)
+        assert (game.phase, game.actor) == ("turned", turns_next)
+        game.apply(PASS)
+        game.apply(PASS)
+        assert game.actor == 1 - turns_next
+
+
+def test_rule_6_no_hand_melds_on_a_dealt_first_card() -> None:
+    hands = ("KS KD KC AH 3H 5H 7C 2D 4D 6D", "AC AD 2S 3C 3D 4H 5D 6H 7H JS")
+    rest = "QH QD QS JC JD JH 2C 4C 5C 6C AS 2H 3S 4S 5S 6S 7D 7S KH"
+    rules = RuleSet(first_card="dealt", hand_melds=True)
+    first = Game.from_position(rules, hands=hands, face_up="QC", stock=rest)
+    assert first.legal_actions() == [PASS]
+    later = Game.from_position(rules, hands=hands, face_up="QC", stock=rest[3:])
+    assert {action_name(a) for a in later.legal_actions()} >= {"pass", "lay KC"}
+
+
+def test_rule_6_small_packs_remove_cards_unseen() -> None:
+    rules = RuleSet(suits=3, ranks=5, deal=4, stock=3)
+    game = Game(rules, seed=1)
+    removed = json.loads(game.to_json())["removed"].split()
+    assert len(removed) == 4
+    assert {name[0] for name in removed} <= set("A2345")
+    assert set(removed) <= {card_name(c) for c in game.view(0).unseen}
+    assert len(game.view(0).unseen) == 4 + 2 + 4
