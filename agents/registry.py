@@ -21,8 +21,8 @@ def make_agent(spec: str) -> Agent:
     """The agent that a spec names.
 
     ``name``, ``name:argument``, ``name:option=value`` and ``name:argument,option=value`` name the
-    agents of ``KNOWN``;
-    ``package.module:Class`` names any class on the path, made without arguments.
+    agents of ``KNOWN``; ``package.module:Class`` names any class on the path, made without
+    arguments.
 
     Raises:
         AgentError: there is no such agent, or it refused its arguments; the message has the spec.

@@ -304,8 +304,7 @@ class Game:
 
         The other hand, the stock and what was removed are drawn anew from the unseen cards; cards
         known to be in the other hand stay. A hand that could not finish a table now being laid is
-        drawn again. The seed changes too, so that deals to come
-        say nothing about this one.
+        drawn again. The seed changes too, so that deals to come say nothing about this one.
         """
         view, other = self.view(seat), 1 - seat
         game = self.copy()
