@@ -51,25 +51,22 @@ def _greedy(
     actions: NDArray[np.int64],
 ) -> None:
     for i in range(len(actions)):
+        lays = mask[i, LAY:DISCARD]
         if mask[i, TAKE]:
             actions[i] = TAKE
+        elif lays.any():
+            actions[i] = LAY + lays.argmax()
         elif mask[i, PASS]:
             actions[i] = PASS
         else:
             own = hand[i] | table[i]
-            actions[i] = _lay_or_discard(
-                mask[i], hand[i], own, PACK & ~(own | other_table[i] | dead[i]), partners
-            )
+            unseen = PACK & ~(own | other_table[i] | dead[i])
+            actions[i] = _least_linked(hand[i], own, unseen, partners)
 
 
 @jit
-def _lay_or_discard(
-    mask: NDArray[np.bool_], hand: int, own: int, unseen: int, partners: NDArray[np.int64]
-) -> int:
-    """The lowest lay, or else the discard with the least links, the lowest card on ties."""
-    for card_id in range(NUM_CARDS):
-        if mask[LAY + card_id]:
-            return LAY + card_id
+def _least_linked(hand: int, own: int, unseen: int, partners: NDArray[np.int64]) -> int:
+    """The discard with the least links, the lowest card on ties."""
     best, fewest = -1, 1 << 30
     while hand:
         card_id = lowest(hand)
