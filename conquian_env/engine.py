@@ -32,7 +32,7 @@ def deal(row: np.void, seed: int, number: int, book: np.void) -> None:
     With an exchange no card is turned before both seats have given one.
     """
     clear(row)
-    row["seed"], row["deal"] = seed, number
+    row["seed"], row["deal"], row["pack"] = seed, number, book["pack"]
     ranks, size = book["ranks"], book["deal"]
     pack_size = book["suits"] * ranks
     deck = row["stock"][:pack_size]
@@ -40,7 +40,6 @@ def deal(row: np.void, seed: int, number: int, book: np.void) -> None:
     for place in range(pack_size):
         card_id = NUM_RANKS * (deck[place] // ranks) + deck[place] % ranks
         deck[place] = card_id
-        row["pack"] |= bit(card_id)
         if place < 2 * size:
             row["hand"][place // size] |= bit(card_id)
         elif place >= 2 * size + book["stock"]:

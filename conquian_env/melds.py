@@ -21,6 +21,7 @@ RULEBOOK = np.dtype(
     [
         ("melds_with", np.int64, (NUM_CARDS, MOST_MELDS_WITH_A_CARD)),  # masks
         ("run_starts", np.int64),  # cards on which a run of three can begin
+        ("pack", np.int64),  # mask of all cards
         ("suits", np.int64),
         ("ranks", np.int64),
         ("deal", np.int64),
@@ -64,6 +65,13 @@ def _runs(rules: RuleSet) -> tuple[int, ...]:
     )
 
 
+def pack_mask(rules: RuleSet) -> int:
+    """The cards of the rule set's pack."""
+    return sum(
+        1 << (NUM_RANKS * suit + rank) for suit in range(rules.suits) for rank in range(rules.ranks)
+    )
+
+
 @lru_cache(maxsize=64)
 def rulebook(rules: RuleSet) -> NDArray[np.void]:
     """``rules`` compiled for the engine: shape (1,), dtype ``RULEBOOK``, read-only."""
@@ -74,7 +82,7 @@ def rulebook(rules: RuleSet) -> NDArray[np.void]:
         book["melds_with"][0, card_id, : len(holding)] = holding
     threes = [combo for combo in _runs(rules) if combo.bit_count() == 3]
     book["run_starts"] = sum(run & -run for run in threes)
-    book["suits"], book["ranks"] = rules.suits, rules.ranks
+    book["pack"], book["suits"], book["ranks"] = pack_mask(rules), rules.suits, rules.ranks
     book["deal"], book["target"], book["stock"] = rules.deal, rules.target, rules.stock_size
     book["first_dealt"] = rules.first_card == "dealt"
     book["hand_melds"], book["exchange"] = rules.hand_melds, rules.exchange

@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from conquian_env.actions import CODE_MASK, GAVE
 from conquian_env.cards import (
-    NUM_RANKS,
     card,
     card_ids,
     card_mask,
@@ -20,7 +19,7 @@ from conquian_env.deal import check_deal, seed_bits, unsigned
 from conquian_env.engine import clear, forceable
 from conquian_env.errors import CardError, PositionError
 from conquian_env.jit import jit
-from conquian_env.melds import can_complete, legal_table, rulebook
+from conquian_env.melds import can_complete, legal_table, pack_mask, rulebook
 from conquian_env.rules import RuleSet
 from conquian_env.state import MAX_EVENTS, NONE, PHASES, SOURCES, STATE, Phase, Source
 
@@ -35,7 +34,7 @@ SOURCES_OF: dict[Phase, tuple[Source | None, ...]] = {
 }
 
 
-NO_FACE_UP = (Phase.GIVE, Phase.MELD, Phase.OVER)
+NO_FACE_UP = tuple(phase for phase, sources in SOURCES_OF.items() if None in sources)
 
 
 def to_values(row: np.void) -> dict[str, Any]:
@@ -245,13 +244,6 @@ def _number(name: str, value: object, highest: int) -> int:
     if type(value) is not int or not 0 <= value <= highest:
         raise PositionError(f"{name} must be a whole number from 0 to {highest}, not {value!r}")
     return value
-
-
-def pack_mask(rules: RuleSet) -> int:
-    """The cards of the rule set's pack."""
-    return sum(
-        1 << (NUM_RANKS * suit + rank) for suit in range(rules.suits) for rank in range(rules.ranks)
-    )
 
 
 def unnamed(rules: RuleSet, *places: object) -> str:

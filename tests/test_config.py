@@ -56,7 +56,7 @@ def test_values_and_defaults(tmp_path):
         ("decisions = 1\nrules = {deal = 25}", "deal=25"),
         ("decisions = 1\nrules = {dael = 8}", "dael"),
         ("decisions = 1\nrules = 5", "rules"),
-        ("decisions = 1\nrules = 'classic-1.1'\nppo.reverse_ranks = true", "reverse_ranks"),
+        ("decisions = 1\nrules = 'classic-1.1'\nppo.reverse_ranks = true", ".toml: ppo.reverse"),
         ("decisions =", "end of document"),
     ],
 )  # fmt: skip

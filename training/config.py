@@ -103,8 +103,6 @@ def load_config(path: Path) -> Config:
         # Through JSON, because only there a strict check reads nested tables as dataclasses.
         config = TypeAdapter(Config).validate_json(json.dumps(values, default=str))
         rules = config.rule_set
-        if config.ppo.reverse_ranks and not rules.seven_jack_adjacent:
-            raise ConfigError(f"ppo.reverse_ranks is no symmetry of {rules}")
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
@@ -112,4 +110,6 @@ def load_config(path: Path) -> Config:
         raise ConfigError(f"{path}: {key}: {what}") from None
     except ConquianError as error:
         raise ConfigError(f"{path}: rules: {error}") from None
+    if config.ppo.reverse_ranks and not rules.seven_jack_adjacent:
+        raise ConfigError(f"{path}: ppo.reverse_ranks is no symmetry of {rules}")
     return config
