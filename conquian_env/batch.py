@@ -22,7 +22,7 @@ from conquian_env.observation import (
     write_observation,
 )
 from conquian_env.rules import RuleSet, rule_set
-from conquian_env.state import NONE, PHASE_OVER, STATE
+from conquian_env.state import PHASE_OVER, STATE
 from conquian_env.view import Views, views_of
 
 # Written at every step: packed legal masks [n, 3], observation and mask words, actor, reward, done.
@@ -51,9 +51,8 @@ def _settle(row: np.void, book: np.void, skip_forced: bool) -> tuple[int, int, i
 
 @jit
 def _pay(row: np.void, reward: NDArray[np.float32]) -> None:
-    reward[0] = reward[1] = 0.0
-    if row["winner"] != NONE:
-        reward[row["winner"]], reward[1 - row["winner"]] = 1.0, -1.0
+    won = engine.payoff(row)
+    reward[0], reward[1] = won, -won
 
 
 @jit
@@ -167,8 +166,9 @@ class Batch:
         mask: bool [n, 83], legal actions, never all false.
         actor: int8 [n], the seat to act.
         reward: float32 [n, 2], by seat, of the last step.
-        done: bool [n], the last step ended a deal.
-        deal: int64 [n], the deal being played; ply: int16 [n], actions so far in it. Read-only.
+        done: bool [n], the last step ended a game.
+        deal: int64 [n], the deal being played; ply: int16 [n], actions so far in this game.
+            Read-only.
 
     Raises:
         RuleSetError, SeedError, OptionError: an argument is out of range.

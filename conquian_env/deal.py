@@ -1,4 +1,4 @@
-"""Dealing: the order of the pack as a pure function of (seed, deal number).
+"""Dealing: the order of the pack as a pure function of (seed, deal number, re-deal).
 
 Random words come from Threefry-2x32 with 20 rounds (Salmon et al., "Parallel random numbers: as
 easy as 1, 2, 3", SC 2011): a keyed counter, so any deal can be made alone, and only additions,
@@ -15,7 +15,7 @@ WORD = 0xFFFFFFFF
 PARITY = 0x1BD11BDA
 ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 ROUNDS = 20
-BLOCKS_PER_DEAL = 64  # of two words; a shuffle needs 20
+BLOCKS_PER_DEAL = 64  # of two words; a shuffle needs 20, the last ones are keys of re-deals
 MAX_DEAL = (1 << 58) - 1
 
 
@@ -37,7 +37,7 @@ def threefry(key0: int, key1: int, counter0: int, counter1: int) -> tuple[int, i
 
 
 @jit
-def shuffle(deck: NDArray[np.int8], seed: int, deal: int) -> None:
+def shuffle(deck: NDArray[np.int8], seed: int, deal: int, redeal: int) -> None:
     """Write a permutation of 0..n-1 into ``deck`` (int8 [n]), by Fisher and Yates.
 
     A bounded draw is ``word * bound >> 32``, whose bias of at most 40 / 2**32 nobody can measure.
@@ -47,6 +47,10 @@ def shuffle(deck: NDArray[np.int8], seed: int, deal: int) -> None:
         deck[place] = place
     key0, key1 = seed & WORD, (seed >> 32) & WORD
     counter = deal * BLOCKS_PER_DEAL
+    if redeal > 0:  # a key of its own
+        block = counter + BLOCKS_PER_DEAL - redeal
+        key0, key1 = threefry(key0, key1, block & WORD, (block >> 32) & WORD)
+        counter = 0
     spare = -1
     for last in range(size - 1, 0, -1):
         if spare < 0:

@@ -27,16 +27,25 @@ from conquian_env.state import (
 
 @jit
 def deal(row: np.void, seed: int, number: int, book: np.void) -> None:
-    """Deal afresh: two hands, the stock, and its first card turned for seat 0 (2.1, 3.1).
+    """Start a game with its first deal."""
+    row["seed"], row["deal"] = seed, number
+    row["redeal"] = row["ply"] = 0
+    deal_cards(row, book)
 
-    With an exchange no card is turned before both seats have given one.
+
+@jit
+def deal_cards(row: np.void, book: np.void) -> None:
+    """Two hands, the stock, and its first card turned for the seat that starts (2.1, 3.1).
+
+    Seat 0 starts, and after each drawn deal the other (6). With an exchange no card is turned
+    before both seats have given one.
     """
     clear(row)
-    row["seed"], row["deal"], row["pack"] = seed, number, book["pack"]
+    row["pack"] = book["pack"]
     ranks, size = book["ranks"], book["deal"]
     pack_size = book["suits"] * ranks
     deck = row["stock"][:pack_size]
-    shuffle(deck, seed, number)
+    shuffle(deck, row["seed"], row["deal"], row["redeal"])
     for place in range(pack_size):
         card_id = NUM_RANKS * (deck[place] // ranks) + deck[place] % ranks
         deck[place] = card_id
@@ -48,22 +57,28 @@ def deal(row: np.void, seed: int, number: int, book: np.void) -> None:
     deck[: 2 * size] = NONE  # the order of a hand is nobody's to know,
     deck[2 * size + book["stock"] :] = NONE  # nor are cards that were removed
     if book["exchange"]:
-        row["phase"], row["actor"] = PHASE_GIVE, 0
+        row["phase"], row["actor"] = PHASE_GIVE, starter(row)
     else:
-        turn(row, 0)
+        turn(row, starter(row))
+
+
+@jit
+def starter(row: np.void) -> int:
+    """The seat that starts the deal: seat 0, and after each drawn deal the other."""
+    return int(row["redeal"]) % 2
 
 
 @jit
 def clear(row: np.void) -> None:
-    """An empty state: no cards anywhere, nothing done."""
+    """No cards anywhere, nothing done in this deal."""
     for seat in range(2):
         row["hand"][seat] = row["table"][seat] = 0
         row["declined"][seat] = row["discarded"][seat] = row["known"][seat] = 0
         row["given"][seat] = NONE
     row["dead"] = row["pack"] = row["removed"] = 0
-    row["face_up"] = row["source"] = row["winner"] = NONE
+    row["face_up"] = row["source"] = row["winner"] = row["laid"] = NONE
     row["stock_next"] = row["stock_end"] = 0
-    row["ply"] = row["events"] = 0
+    row["events"] = 0
 
 
 @jit
@@ -78,11 +93,11 @@ def legal(row: np.void, book: np.void) -> tuple[int, int, int]:
     if phase == PHASE_GIVE:
         return 0, 0, hand
     if phase == PHASE_MELD:
-        lays = reach(table, table | hand, book) & hand
+        lays = layable(row, seat, book)
         return 0, lays, hand if is_legal_table(table, book) else 0
     lays = 0
     if phase == PHASE_TURNED and book["hand_melds"] and not first_dealt(row, book):
-        lays = reach(table, table | hand, book) & hand
+        lays = layable(row, seat, book)
         if not is_legal_table(table, book):
             return 0, lays, 0
     answers = 0
@@ -95,6 +110,29 @@ def legal(row: np.void, book: np.void) -> tuple[int, int, int]:
 
 
 @jit
+def layable(row: np.void, seat: int, book: np.void) -> int:
+    """The hand cards with which the seat's table can be, or become, legal (3.2)."""
+    hand, table = int(row["hand"][seat]), int(row["table"][seat])
+    if book["ascending"] == 0:
+        return reach(table, table | hand, book) & hand
+    lays, later = 0, later_cards(hand, row["laid"])
+    while later:
+        card = later & -later
+        if reach(table | card, table | later, book) >= 0:
+            lays |= card
+        later ^= card
+    return lays
+
+
+@jit
+def later_cards(hand: int, laid: int) -> int:
+    """The hand cards that may still be laid after ``laid`` when ids must ascend (6)."""
+    if laid == NONE:
+        return hand
+    return hand & (-2 << int(laid))
+
+
+@jit
 def apply(row: np.void, action: int, book: np.void) -> None:
     """Play a legal action of the actor."""
     seat = int(row["actor"])
@@ -103,6 +141,7 @@ def apply(row: np.void, action: int, book: np.void) -> None:
         give(row, seat, action - DISCARD)
         return
     record(row, seat, action)
+    row["laid"] = NONE
     if action >= DISCARD:
         discard(row, seat, action - DISCARD)
     elif action >= LAY:
@@ -122,15 +161,15 @@ def give(row: np.void, seat: int, card_id: int) -> None:
     """Choose a card to give; once both have, they swap and the first card is turned."""
     row["given"][seat] = card_id
     record(row, seat, GAVE)
-    if seat == 0:
-        row["actor"] = 1
+    if row["given"][1 - seat] == NONE:
+        row["actor"] = 1 - seat
         return
     for giver in range(2):
         card = bit(row["given"][giver])
         row["hand"][giver] ^= card
         row["hand"][1 - giver] |= card
         row["known"][giver] = card
-    turn(row, 0)
+    turn(row, starter(row))
 
 
 @jit
@@ -165,6 +204,8 @@ def lay(row: np.void, seat: int, card_id: int, book: np.void) -> None:
     """A hand card joins the table (3.2)."""
     leave_hand(row, seat, card_id)
     row["table"][seat] |= bit(card_id)
+    if book["ascending"]:
+        row["laid"] = card_id
     win_if_complete(row, seat, book)
 
 
@@ -216,7 +257,7 @@ def forceable(row: np.void, seat: int, book: np.void) -> bool:
 def stand(row: np.void, seat: int, book: np.void) -> None:
     """The seat's refusal stands: the card is passed on, or dead and the next one turned.
 
-    Rules 3.6 and 3.7; with the stock empty the deal is drawn (5.3).
+    Rules 3.6 and 3.7; with the stock empty the deal is drawn.
     """
     if row["source"] == SOURCE_TURNED:
         row["source"] = SOURCE_PASSED
@@ -225,10 +266,29 @@ def stand(row: np.void, seat: int, book: np.void) -> None:
     next_to_turn = 1 - seat if first_dealt(row, book) else seat
     row["dead"] |= bit(row["face_up"])
     row["face_up"] = row["source"] = NONE
-    if row["stock_next"] == row["stock_end"]:
-        row["phase"], row["actor"] = PHASE_OVER, seat
-    else:
+    if row["stock_next"] < row["stock_end"]:
         turn(row, next_to_turn)
+    else:
+        draw(row, seat, book)
+
+
+@jit
+def draw(row: np.void, seat: int, book: np.void) -> None:
+    """The deal is drawn (5.3): it is over, or dealt again for twice the stake (6)."""
+    if row["redeal"] + 1 < book["max_deals"]:
+        row["redeal"] += 1
+        deal_cards(row, book)
+    else:
+        row["phase"], row["actor"] = PHASE_OVER, seat
+
+
+@jit
+def payoff(row: np.void) -> int:
+    """What seat 0 has won (5.4): the stake or its negative, 0 while nobody has."""
+    if row["winner"] == NONE:
+        return 0
+    stake = 1 << int(row["redeal"])
+    return stake if row["winner"] == 0 else -stake
 
 
 @jit

@@ -1,4 +1,4 @@
-"""One deal of Conquian for people and search: ask what is legal, apply, look."""
+"""A game of Conquian for people and search: ask what is legal, apply, look."""
 
 import json
 import operator
@@ -14,6 +14,7 @@ from conquian_env import engine
 from conquian_env.actions import DISCARD, FORCE, LAY, NUM_ACTIONS, PASS, TAKE, action_name
 from conquian_env.cards import NUM_CARDS, card_ids, card_mask, card_name, card_names
 from conquian_env.deal import check_deal, seed_bits, unsigned
+from conquian_env.engine import later_cards
 from conquian_env.errors import IllegalActionError, PositionError
 from conquian_env.jit import jit
 from conquian_env.melds import can_complete, rulebook, split
@@ -23,11 +24,11 @@ from conquian_env.rules import RuleSet, rule_set
 from conquian_env.state import NONE, PHASES, STATE, Phase, Source
 from conquian_env.view import View, view_of
 
-JSON_FORMAT = "conquian-game-1"
+JSON_FORMAT = "conquian-game-2"
 
 
 class Termination(StrEnum):
-    """Why a deal ended."""
+    """Why a game ended."""
 
     OUT = "out"  # a table reached the target (rule 5.1)
     STOCK = "stock"  # the last card was declined with the stock empty (rule 5.3)
@@ -35,7 +36,7 @@ class Termination(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a deal ended; ``winner`` is None for a draw."""
+    """How a game ended; ``winner`` is None for a draw."""
 
     winner: int | None
     termination: Termination
@@ -61,17 +62,25 @@ def _try_apply(rows: NDArray[np.void], action: int, books: NDArray[np.void]) -> 
 
 
 @jit
+def _payoff(rows: NDArray[np.void]) -> int:
+    return engine.payoff(rows[0])
+
+
+@jit
 def _observe(rows: NDArray[np.void], seat: int, words: NDArray[np.int64]) -> None:
     write_observation(rows[0], seat, words)
 
 
 class Game:
-    """A deal in play. Seat 0 is the non-dealer and acts first (rule 2.1).
+    """A game in play. Seat 0 is the non-dealer of its first deal and acts first (rule 2.1).
+
+    With ``draw="double"`` a drawn deal is followed by the next at once, cards and history new, the
+    other seat starting, the stake doubled; otherwise a game is one deal.
 
     Args:
         rules: a RuleSet or the name of a preset.
         seed: 0 to 2**64 - 1; with ``deal`` it fixes the cards and nothing else does.
-        deal: number of the deal under this seed.
+        deal: number of the game's first deal under this seed.
 
     Raises:
         RuleSetError, SeedError: an argument is out of range.
@@ -104,6 +113,7 @@ class Game:
         source: str | None = None,
         removed: str = "",
         given: tuple[str | None, str | None] = (None, None),
+        redeal: int = 0,
     ) -> Self:
         """A deal from the middle, its history empty; cards are texts such as ``"2S 3S 4S"``.
 
@@ -117,6 +127,7 @@ class Game:
             actor: the seat to act.
             phase: turned, offered, meld or force (where the actor is the one who may insist).
             given: by seat, the cards chosen so far in phase give.
+            redeal: deals of this game already drawn; those to come are of seed 0, deal 0.
             removed: cards that are neither dealt nor in the stock (rule sets with ``stock``).
             source: how the face-up card came: turned, passed or discarded. By default turned in
                 phase turned, and discarded in phases offered and force.
@@ -131,7 +142,7 @@ class Game:
             dead = unnamed(rules, hands, tables, stock, face_up, removed)
         nothing = {
             "declined": ("", ""), "discarded": ("", ""), "known": ("", ""), "given": given,
-            "winner": None, "history": (), "removed": removed,
+            "winner": None, "history": (), "removed": removed, "redeal": redeal, "laid": None,
         }  # fmt: skip
         values = {
             "hands": hands, "tables": tables, "face_up": face_up, "stock": stock, "dead": dead,
@@ -196,8 +207,18 @@ class Game:
 
     @property
     def deal(self) -> int:
-        """The number of this deal under its seed."""
+        """The number of the game's first deal under its seed."""
         return int(self._rows["deal"][0])
+
+    @property
+    def redeal(self) -> int:
+        """Deals of this game drawn so far (always 0 unless ``draw="double"``)."""
+        return int(self._rows["redeal"][0])
+
+    @property
+    def stake(self) -> int:
+        """What the winner of this deal takes."""
+        return 1 << self.redeal
 
     @property
     def ply(self) -> int:
@@ -206,7 +227,7 @@ class Game:
 
     @property
     def history(self) -> tuple[int, ...]:
-        """The public events so far (see ``actions.event_text``)."""
+        """The public events of this deal so far (see ``actions.event_text``)."""
         return tuple(self._rows["history"][0, : self._rows["events"][0]].tolist())
 
     # --- the road: legal actions, apply, returns ---
@@ -266,12 +287,12 @@ class Game:
 
     @property
     def is_over(self) -> bool:
-        """Whether the deal has ended."""
+        """Whether the game has ended."""
         return self.phase == Phase.OVER
 
     @property
     def outcome(self) -> Outcome | None:
-        """How the deal ended; None while it is played."""
+        """How the game ended; None while it is played."""
         if not self.is_over:
             return None
         winner = int(self._rows["winner"][0])
@@ -280,11 +301,9 @@ class Game:
         return Outcome(winner, Termination.OUT)
 
     def returns(self) -> tuple[float, float]:
-        """The payoff of each seat so far: +1 and -1, or 0 for both (rule 5.4)."""
-        winner = int(self._rows["winner"][0])
-        if winner == NONE:
-            return (0.0, 0.0)
-        return (1.0, -1.0) if winner == 0 else (-1.0, 1.0)
+        """The payoff of each seat so far: the stake and its negative, or 0 for both (5.4)."""
+        won = float(_payoff(self._rows))
+        return (won, 0.0 - won)
 
     # --- what a seat may know ---
 
@@ -315,7 +334,7 @@ class Game:
         while True:
             order = rng.permutation(np.array(unknown, np.int8)).tolist()
             hand = card_mask([*order[:drawn], *view.known])
-            if can_complete(table, hand, self.rules):
+            if can_complete(table, later_cards(hand, int(row["laid"])), self.rules):
                 break
         row["hand"][other] = hand
         row["stock"][row["stock_next"] : row["stock_end"]] = order[drawn : drawn + stock]
@@ -350,8 +369,8 @@ class Game:
             values = json.loads(text)
         except (ValueError, TypeError, RecursionError) as error:
             raise PositionError(f"not a saved game: {error}") from None
-        if not isinstance(values, dict) or values.pop("format", None) != JSON_FORMAT:
-            raise PositionError(f"not a saved game: format {JSON_FORMAT!r} expected")
+        check_format("saved game", values, JSON_FORMAT)
+        del values["format"]
         fields = values.pop("rules", None)
         rules = RuleSet.from_dict(fields)
         _check_keys("rules", fields, rules.to_dict())
@@ -367,6 +386,20 @@ class Game:
 
     def __repr__(self) -> str:
         return f"<Game seed {self.seed} deal {self.deal} ply {self.ply}: {self.phase}>"
+
+
+def check_format(name: str, values: object, expected: str) -> None:
+    """Refuse JSON values that are not of a format such as ``conquian-game-2``."""
+    found = values.get("format") if isinstance(values, dict) else None
+    if found == expected:
+        return
+    kind = expected.rstrip("0123456789")
+    if isinstance(found, str) and found.startswith(kind) and found.removeprefix(kind).isdigit():
+        raise PositionError(
+            f"{name} of another version of conquian-env: format {found!r}, this one reads "
+            f"{expected!r}"
+        )
+    raise PositionError(f"not a {name}: format {expected!r} expected")
 
 
 def _check_keys(name: str, values: dict[str, Any], expected: dict[str, Any]) -> None:

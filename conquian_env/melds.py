@@ -30,6 +30,8 @@ RULEBOOK = np.dtype(
         ("first_dealt", np.int64),
         ("hand_melds", np.int64),
         ("exchange", np.int64),
+        ("max_deals", np.int64),
+        ("ascending", np.int64),
         ("force", np.int64),
         ("force_discards_only", np.int64),
     ],
@@ -86,6 +88,8 @@ def rulebook(rules: RuleSet) -> NDArray[np.void]:
     book["deal"], book["target"], book["stock"] = rules.deal, rules.target, rules.stock_size
     book["first_dealt"] = rules.first_card == "dealt"
     book["hand_melds"], book["exchange"] = rules.hand_melds, rules.exchange
+    book["max_deals"] = rules.max_deals if rules.draw == "double" else 1
+    book["ascending"] = rules.lay_order == "ascending"
     book["force"] = {"off": FORCE_OFF, "optional": FORCE_OPTIONAL, "auto": FORCE_AUTO}[rules.force]
     book["force_discards_only"] = rules.force_source == "discard"
     book.flags.writeable = False

@@ -50,7 +50,7 @@ PIECES = (
     Piece("own_table_size", 1, NUM_CARDS, "cards on the observer's table"),
     Piece("other_hand_size", 1, NUM_CARDS, "cards in the other hand"),
     Piece("other_table_size", 1, NUM_CARDS, "cards on the other table"),
-    Piece("stake", 1, 127, "what the winner of this deal takes (reserved: 1 under these rules)"),
+    Piece("stake", 1, 127, "what the winner of this deal takes"),
 )
 OBSERVATION_SIZE = sum(piece.size for piece in PIECES)
 CARD_PIECES = sum(piece.size == NUM_CARDS for piece in PIECES)
@@ -104,8 +104,8 @@ def write_observation(row: np.void, seat: int, words: NDArray[np.int64]) -> None
     if row["source"] != NONE:
         one_hots |= bit(row["source"] + len(PHASES))
     words[ONE_HOTS_WORD] = BYTES[one_hots & 255]
-    sizes = 1 << 56  # the stake
-    sizes |= count(other_table) << 48 | count(row["hand"][other]) << 40
+    stake = 1 << int(row["redeal"])
+    sizes = stake << 56 | count(other_table) << 48 | count(row["hand"][other]) << 40
     sizes |= count(table) << 32 | count(hand) << 24
     sizes |= int(row["stock_end"] - row["stock_next"]) << 16
     to_act = int(row["actor"] == seat and row["phase"] != PHASE_OVER)

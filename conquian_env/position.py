@@ -16,7 +16,7 @@ from conquian_env.cards import (
     cards_text,
 )
 from conquian_env.deal import check_deal, seed_bits, unsigned
-from conquian_env.engine import clear, forceable
+from conquian_env.engine import clear, forceable, later_cards, starter
 from conquian_env.errors import CardError, PositionError
 from conquian_env.jit import jit
 from conquian_env.melds import can_complete, legal_table, pack_mask, rulebook
@@ -61,6 +61,8 @@ def to_values(row: np.void) -> dict[str, Any]:
         "actor": int(row["actor"]),
         "winner": None if winner == NONE else winner,
         "ply": int(row["ply"]),
+        "redeal": int(row["redeal"]),
+        "laid": None if row["laid"] == NONE else card_name(int(row["laid"])),
         "history": row["history"][: row["events"]].tolist(),
         "seed": unsigned(row["seed"]),
         "deal": int(row["deal"]),
@@ -91,7 +93,10 @@ def from_values(values: dict[str, Any], rules: RuleSet) -> NDArray[np.void]:
     row["winner"] = NONE if winner is None else _number("winner", winner, 1)
     row["phase"] = _index("phase", values["phase"], PHASES)
     row["actor"] = _number("actor", values["actor"], 1)
-    row["ply"] = _number("ply", values["ply"], MAX_EVENTS)
+    row["redeal"] = _number("redeal", values["redeal"], int(rulebook(rules)["max_deals"][0]) - 1)
+    row["ply"] = _number("ply", values["ply"], MAX_EVENTS * (int(row["redeal"]) + 1))
+    laid = values["laid"]
+    row["laid"] = NONE if laid is None else card(_text("laid", laid))
     stock = cards(_text("stock", values["stock"]))
     _mask("stock", values["stock"])
     row["stock_end"] = len(stock)
@@ -114,7 +119,7 @@ def _write_history(row: np.void, history: object) -> None:
     left = 2 * (2 * stock + hand_cards + 2) + hand_cards + stock
     if len(history) + left > MAX_EVENTS:
         raise PositionError(f"history of {len(history)} events is too long for this position")
-    if row["ply"] + left > MAX_EVENTS:
+    if row["ply"] + left > MAX_EVENTS * (int(row["redeal"]) + 1):
         raise PositionError(f"ply {row['ply']} is too late for this position")
     row["events"] = len(history)
     row["history"][: len(history)] = history
@@ -143,6 +148,7 @@ def _check(rows: NDArray[np.void], rules: RuleSet) -> None:
     for seat in range(2):
         _check_seat(row, seat, rules, phase, to_act=seat == actor)
         _check_gift(row, seat, phase)
+    _check_laid(row, rules, phase)
     if phase == Phase.FORCE and not _forceable(rows, 1 - actor, rulebook(rules)):
         raise PositionError(
             f"phase force: {card_name(int(row['face_up']))} cannot be forced on seat {1 - actor}"
@@ -177,10 +183,22 @@ def _check_gift(row: np.void, seat: int, phase: Phase) -> None:
         raise PositionError(f"known: {card_names(known & ~other_hand)[0]} is not in the other hand")
     if phase != Phase.GIVE:
         return
-    if (given != NONE) != (seat < row["actor"]):
-        raise PositionError(f"given: seat 0 chooses first, and seat {row['actor']} is to act")
+    first, actor = starter(row), int(row["actor"])
+    if (given != NONE) != (seat == first != actor):
+        raise PositionError(f"given: seat {first} chooses first, and seat {actor} is to act")
     if given != NONE and not hand >> given & 1:
         raise PositionError(f"given: {card_name(given)} is not in hand {seat}")
+
+
+def _check_laid(row: np.void, rules: RuleSet, phase: Phase) -> None:
+    """The card last laid is on the table of who is still laying, where the order matters."""
+    laid = int(row["laid"])
+    if laid == NONE:
+        return
+    if rules.lay_order != "ascending" or phase not in (Phase.MELD, Phase.TURNED, Phase.OVER):
+        raise PositionError(f"laid: phase {phase} under these rules keeps no card")
+    if not int(row["table"][row["actor"]]) >> laid & 1:
+        raise PositionError(f"laid: {card_name(laid)} is not on the table of seat {row['actor']}")
 
 
 def _check_seat(row: np.void, seat: int, rules: RuleSet, phase: Phase, to_act: bool) -> None:
@@ -198,7 +216,8 @@ def _check_seat(row: np.void, seat: int, rules: RuleSet, phase: Phase, to_act: b
         raise PositionError(f"table {seat} has {rules.target} cards and has won")
     if won and hand:
         raise PositionError(f"hand {seat}: the winner holds no card")
-    if (laying and not can_complete(table, hand, rules)) or (melding and table == 0):
+    layable = later_cards(hand, int(row["laid"])) if to_act else hand
+    if (laying and not can_complete(table, layable, rules)) or (melding and table == 0):
         raise PositionError(f"table {seat} can not be made legal with the hand")
     if not laying and not legal_table(table, rules):
         raise PositionError(

@@ -9,12 +9,17 @@ from conquian_env.errors import RuleSetError
 Force = Literal["optional", "off", "auto"]
 ForceSource = Literal["any", "discard"]
 FirstCard = Literal["turned", "dealt"]
+Draw = Literal["end", "double"]
+LayOrder = Literal["any", "ascending"]
 
 _CHOICES = {
     "force": get_args(Force),
     "force_source": get_args(ForceSource),
     "first_card": get_args(FirstCard),
+    "draw": get_args(Draw),
+    "lay_order": get_args(LayOrder),
 }
+MAX_DEALS, MOST_DEALS = 4, 7  # by default; at most, for a stake of 64
 _FLAGS = ("seven_jack_adjacent", "hand_melds", "exchange")
 
 
@@ -32,6 +37,11 @@ class RuleSet:
         force_source: ``any`` face-up card can be forced, or only one that came as a ``discard``.
         hand_melds: who has turned a card may first lay hand cards without taking it.
         exchange: before the first card each seat gives the other a card, unseen until both chose.
+        draw: ``end``, a drawn deal ends the game; ``double``, the cards are dealt again, the other
+            seat starts and the stake doubles.
+        max_deals: with ``double`` the deals of a game, 2 to 7; it ends when the last is drawn.
+        lay_order: ``ascending``, the cards laid in one turn come in the order of their ids. Every
+            table can still be laid; the game tree is many times smaller, for exact work.
         suits, ranks: the pack is the first so many suits and ranks.
         stock: cards in the stock, None for all that are left; others are removed unseen.
 
@@ -46,6 +56,9 @@ class RuleSet:
     force_source: ForceSource = "any"
     hand_melds: bool = False
     exchange: bool = False
+    draw: Draw = "end"
+    max_deals: int = MAX_DEALS
+    lay_order: LayOrder = "any"
     suits: int = NUM_SUITS
     ranks: int = NUM_RANKS
     stock: int | None = None
@@ -60,6 +73,7 @@ class RuleSet:
                     f"{name} must be one of {', '.join(allowed)}, not {getattr(self, name)!r}"
                 )
         self._check_sizes()
+        self._check_max_deals()
 
     def _check_sizes(self) -> None:
         for name in ("suits", "ranks", "deal"):
@@ -81,6 +95,14 @@ class RuleSet:
         if self.stock is not None and (type(self.stock) is not int or not 1 <= self.stock <= left):
             raise RuleSetError(f"stock must be from 1 to the {left} left, not {self.stock!r}")
 
+    def _check_max_deals(self) -> None:
+        if type(self.max_deals) is not int or not 2 <= self.max_deals <= MOST_DEALS:
+            raise RuleSetError(
+                f"max_deals must be a whole number from 2 to {MOST_DEALS}, not {self.max_deals!r}"
+            )
+        if self.draw == "end" and self.max_deals != MAX_DEALS:
+            raise RuleSetError(f"max_deals={self.max_deals} has no meaning without draw='double'")
+
     def _table_sizes(self) -> set[int]:
         """Sizes a table can have: of runs alone or of sets alone; mixing adds no other size."""
         lines = [self.ranks] if self.seven_jack_adjacent else [min(self.ranks, 7), self.ranks - 7]
@@ -101,6 +123,11 @@ class RuleSet:
     def stock_size(self) -> int:
         """Cards left after the deal, before the first is turned (rule 2.1)."""
         return self.pack_size - 2 * self.deal if self.stock is None else self.stock
+
+    @property
+    def highest_stake(self) -> int:
+        """What a game can be played for at most."""
+        return 1 << (self.max_deals - 1) if self.draw == "double" else 1
 
     @classmethod
     def preset(cls, name: str) -> Self:

@@ -1,4 +1,4 @@
-"""The state of one deal: a row of a NumPy structured array, and the names of what is in it."""
+"""The state of one game: a row of a NumPy structured array, and the names of what is in it."""
 
 from enum import StrEnum
 
@@ -48,16 +48,18 @@ STATE = np.dtype(
         ("removed", np.int64),  # cards of the pack that are neither dealt nor in the stock
         ("seed", np.int64),  # the 64 bits of an unsigned seed
         ("deal", np.int64),
+        ("redeal", np.int8),  # drawn deals of this game before this one; the stake is 2**redeal
         ("phase", np.int8),
         ("actor", np.int8),
         ("face_up", np.int8),  # card id or NONE
+        ("laid", np.int8),  # with lay_order ascending the last card laid in this turn, or NONE
         ("given", np.int8, 2),  # the card each seat chose to give, or NONE
         ("source", np.int8),
         ("winner", np.int8),
         ("stock_next", np.int8),  # index of the next card to turn
         ("stock_end", np.int8),
         ("stock", np.int8, NUM_CARDS),
-        ("ply", np.int16),  # actions so far in this deal
+        ("ply", np.int16),  # actions so far in this game
         ("events", np.int16),
         ("history", np.uint8, MAX_EVENTS),  # public events, see actions.py
     ],

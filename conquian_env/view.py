@@ -35,8 +35,9 @@ class View:
         legal_actions: ids, empty unless the seat is to act.
         known: cards in the other hand that the seat gave it.
         given: the card the seat chose to give, if it has.
-        history: public events as bytes (see ``actions.event_text``), seats as in the game.
+        history: public events of this deal (see ``actions.event_text``), seats as in the game.
         winner: the seat that went out, None while playing and after a draw.
+        stake: what the winner of this deal takes.
     """
 
     rules: RuleSet
@@ -60,6 +61,7 @@ class View:
     legal_actions: tuple[int, ...]
     history: tuple[int, ...]
     winner: int | None
+    stake: int
 
     def to_json(self) -> str:
         """One line of JSON; ``from_json`` gives an equal view."""
@@ -89,7 +91,8 @@ class View:
         face_up = cards_text(() if self.face_up is None else (self.face_up,))
         return "\n".join(
             [
-                f"seat {self.seat}, phase {self.phase}, seat {self.actor} to act",
+                f"seat {self.seat}, phase {self.phase}, seat {self.actor} to act, "
+                f"stake {self.stake}",
                 f"face up: {face_up or '-'} ({self.source or 'none'}); stock {self.stock_count}",
                 f"hand: {cards_text(self.hand) or '-'}",
                 f"table: {cards_text(self.table) or '-'}",
@@ -135,6 +138,7 @@ def view_of(row: np.void, seat: int, rules: RuleSet, legal_actions: tuple[int, .
         legal_actions=legal_actions if seat == row["actor"] else (),
         history=tuple(row["history"][: row["events"]].tolist()),
         winner=None if winner == NONE else winner,
+        stake=1 << int(row["redeal"]),
     )
 
 

@@ -34,6 +34,7 @@ class Rules(TypedDict, total=False):
     exchange: bool
     draw: str
     max_deals: int
+    lay_order: str
     suits: int
     ranks: int
     stock: int | None
@@ -150,6 +151,7 @@ class Oracle:
         exchange: bool = False,
         draw: str = "end",
         max_deals: int = 4,
+        lay_order: str = "any",
         suits: int = SUITS,
         ranks: int = RANKS,
         stock: int | None = None,
@@ -165,6 +167,7 @@ class Oracle:
             (force, ("optional", "off", "auto")),
             (force_source, ("any", "discard")),
             (draw, ("end", "double")),
+            (lay_order, ("any", "ascending")),
         ):
             if value not in values:
                 raise ValueError(f"no such rule: {value!r} is none of {values}")
@@ -176,6 +179,8 @@ class Oracle:
         self.hand_melds = hand_melds
         self.exchange = exchange
         self.stock_limit = stock
+        self.ascending = lay_order == "ascending"
+        self.last_laid: int | None = None
         self.pack = {10 * suit + rank for suit in range(suits) for rank in range(ranks)}
         self.max_deals = max_deals if draw == "double" else 1
         self.deals = list(deals)
@@ -223,7 +228,7 @@ class Oracle:
         melds = self.hand_melds and self.phase == "turned" and not self.dealt  # 6
         lays: list[int] = []
         if self.phase == "meld" or melds:
-            lays = [LAY + card for card in sorted(hand) if self._grows(table | {card}, hand)]
+            lays = [LAY + card for card in sorted(hand) if self._may_lay(card, table, hand)]
         if self.phase == "meld":
             return lays + [DISCARD + card for card in sorted(hand) if whole]  # 3.5
         if melds and not whole:
@@ -238,6 +243,7 @@ class Oracle:
         if action not in self.legal():
             raise ValueError(f"action {action} is not legal in {self.phase}")
         seat, other = self.actor, 1 - self.actor
+        self.last_laid = action - LAY if LAY <= action < DISCARD else None
         if self.phase == "give":
             self._give(seat, action - DISCARD)
         elif action >= DISCARD:
@@ -265,6 +271,13 @@ class Oracle:
     def _grows(self, cards: frozenset[int], hand: frozenset[int]) -> bool:
         """Tell whether the cards can become a legal table by means of the rest of the hand."""
         return can_grow(cards, hand - cards, self.seven_jack_adjacent)
+
+    def _may_lay(self, card: int, table: frozenset[int], hand: frozenset[int]) -> bool:
+        """Tell whether the card may be laid; in ascending order only later ones can follow (6)."""
+        if not self.ascending:
+            return self._grows(table | {card}, hand)
+        in_order = self.last_laid is None or card > self.last_laid
+        return in_order and self._grows(table | {card}, frozenset(c for c in hand if c > card))
 
     def _forceable(self, seat: int) -> bool:
         """Tell whether the seat's table alone could absorb the face-up card (4.1, 4.2)."""

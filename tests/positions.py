@@ -17,7 +17,13 @@ RULES = (
     RuleSet(force_source="discard"),
     RuleSet(deal=4),
 )
-VARIANTS = (*RULES, RuleSet.preset("bicycle"), RuleSet.preset("mexican"))
+VARIANTS = (
+    *RULES,
+    RuleSet.preset("bicycle"),
+    RuleSet.preset("mexican"),
+    RuleSet(draw="double", exchange=True, max_deals=2),
+    RuleSet(lay_order="ascending"),
+)
 HAND_0 = "4S 5S 2H 2D 2C KD QC JD 7C AH"
 HAND_1 = "AC AD AS 3C 3D 4H 5D 6H 7H JS"
 

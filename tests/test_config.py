@@ -57,6 +57,11 @@ def test_values_and_defaults(tmp_path):
         ("decisions = 1\nrules = {dael = 8}", "dael"),
         ("decisions = 1\nrules = 5", "rules"),
         ("decisions = 1\nrules = 'classic-1.1'\nppo.reverse_ranks = true", ".toml: ppo.reverse"),
+        ("decisions = 1\nrules = {ranks = 9}\nppo.reverse_ranks = true", ".toml: ppo.reverse"),
+        (
+            "decisions = 1\nrules = {lay_order = 'ascending'}\nppo.reverse_ranks = true",
+            ".toml: ppo.reverse",
+        ),
         ("decisions =", "end of document"),
     ],
 )  # fmt: skip

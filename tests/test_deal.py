@@ -21,10 +21,10 @@ GOLDEN = Path(__file__).parent / "golden" / "deals.json"
 GOLDEN_SEEDS, GOLDEN_DEALS = (0, 1, 2**63), 3
 
 
-def order(seed: int, deal: int, size: int = 40) -> list[int]:
+def order(seed: int, deal: int, size: int = 40, redeal: int = 0) -> list[int]:
     """The shuffled pack of a deal."""
     deck = np.zeros(size, np.int8)
-    shuffle(deck, seed_bits(seed), deal)
+    shuffle(deck, seed_bits(seed), deal, redeal)
     return deck.tolist()
 
 
@@ -36,8 +36,15 @@ def dealt(seed: int, deal: int) -> dict[str, object]:
     return {"seed": seed, "deal": deal, "hands": hands, "stock": f"{game.face_up} {stock}"}
 
 
+def dealt_again(seed: int, redeal: int) -> dict[str, object]:
+    """The order of the pack after so many drawn deals."""
+    pack = " ".join(card_name(card_id) for card_id in order(seed, 0, redeal=redeal))
+    return {"seed": seed, "deal": 0, "redeal": redeal, "pack": pack}
+
+
 def golden() -> list[dict[str, object]]:
-    return [dealt(seed, deal) for seed in GOLDEN_SEEDS for deal in range(GOLDEN_DEALS)]
+    deals = [dealt(seed, deal) for seed in GOLDEN_SEEDS for deal in range(GOLDEN_DEALS)]
+    return deals + [dealt_again(seed, redeal) for seed in GOLDEN_SEEDS for redeal in (1, 6)]
 
 
 @pytest.mark.parametrize(
@@ -121,6 +128,8 @@ def test_other_seeds_and_other_deal_numbers_give_other_deals() -> None:
     deals = [*range(20), 2**25, 2**26, 2**26 + 1, 2**57, 2**58 - 1]
     different = {tuple(order(seed, deal)) for seed in seeds for deal in deals}
     assert len(different) == len(seeds) * len(deals)
+    again = {tuple(order(s, d, redeal=n)) for s in seeds for d in deals for n in range(1, 7)}
+    assert len(again | different) == 7 * len(different)
 
 
 def test_a_deal_is_the_same_in_a_batch_and_alone() -> None:

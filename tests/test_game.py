@@ -235,7 +235,7 @@ def test_returns_and_outcome(rules: RuleSet) -> None:
             continue
         ends.add(game.outcome.termination)
         winners = [seat for seat in (0, 1) if len(game.table(seat)) == rules.target]
-        assert winners == [seat for seat in (0, 1) if game.returns()[seat] == 1]
+        assert winners == [seat for seat in (0, 1) if game.returns()[seat] == game.stake]
         if winners:
             assert game.outcome == Outcome(winners[0], Termination.OUT)
             assert game.hand(winners[0]) == ()
@@ -310,7 +310,7 @@ def test_every_card_is_in_one_place(rules: RuleSet) -> None:
         assert len(stock) == game.stock_count
         for seat in (0, 1):
             taking = game.phase == Phase.MELD and game.actor == seat
-            has_won = game.is_over and game.returns()[seat] == 1
+            has_won = game.is_over and game.returns()[seat] > 0
             size = len(game.hand(seat)) + len(game.table(seat))
             assert size == (rules.target if taking or has_won else rules.deal)
 
@@ -357,7 +357,15 @@ COPIES: dict[str, Callable[[Game], Game]] = {
 
 @pytest.mark.parametrize("way", COPIES)
 @pytest.mark.parametrize(
-    "rules", [RuleSet(), RuleSet(False, force="auto"), RuleSet.preset("mexican")], ids=str
+    "rules",
+    [
+        RuleSet(),
+        RuleSet(False, force="auto"),
+        RuleSet.preset("mexican"),
+        RuleSet(draw="double", max_deals=2, deal=9),
+        RuleSet(lay_order="ascending"),
+    ],
+    ids=str,
 )
 def test_a_copy_plays_on_identically_from_every_ply(rules: RuleSet, way: str) -> None:
     for eager in (False, True):
@@ -373,6 +381,46 @@ def test_a_copy_plays_on_identically_from_every_ply(rules: RuleSet, way: str) ->
             )  # fmt: skip
             game.apply(action)
         assert COPIES[way](game).to_json() == game.to_json()
+
+
+def test_a_save_in_every_phase_plays_on_into_the_next_deal() -> None:
+    rules = RuleSet(draw="double", exchange=True, hand_melds=True)
+    seen: dict[tuple[Phase, int], str] = {}
+    for game in playthroughs(rules, 30, seed=22):
+        if game.redeal < rules.max_deals - 1:
+            seen.setdefault((game.phase, game.actor), game.to_json())
+    assert seen.keys() == {(phase, seat) for phase in Phase for seat in (0, 1)}
+    crossed = set()
+    for (phase, _), saved in seen.items():
+        for seed in range(10):
+            loaded = Game.from_json(saved)
+            actions = random_actions(loaded, seed)
+            states = play(pickle.loads(pickle.dumps(loaded)), actions)
+            assert play(loaded, actions) == states
+            if states and Game.from_json(states[-1]).redeal > Game.from_json(saved).redeal:
+                crossed.add(phase)
+    assert crossed == set(Phase) - {Phase.OVER}
+
+
+def test_a_drawn_deal_is_dealt_again_for_twice_the_stake() -> None:
+    game = Game(RuleSet(draw="double", max_deals=3), seed=23, deal=4)
+    hands, starters = set(), []
+    for redeal in range(3):
+        assert (game.redeal, game.stake, game.returns()) == (redeal, 1 << redeal, (0, 0))
+        assert (game.stock_count, game.deal, len(game.history)) == (19, 4, 1)
+        hands.add(game.hand(0))
+        starters.append(game.actor)
+        for _ in range(40):
+            game.apply(PASS)
+    assert (game.is_over, game.outcome) == (True, Outcome(None, Termination.STOCK))
+    assert (len(hands), starters, game.ply) == (3, [0, 1, 0], 120)
+
+
+def test_the_winner_takes_the_stake() -> None:
+    rules = RuleSet(draw="double")
+    ends = [game for game in playthroughs(rules, 200, seed=24) if game.is_over]
+    assert {abs(game.returns()[0]) for game in ends} == {0, 1, 2, 4, 8}
+    assert {game.stake for game in ends if game.outcome == Outcome(None, Termination.STOCK)} == {8}
 
 
 @pytest.mark.parametrize("way", COPIES)

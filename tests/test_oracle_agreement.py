@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from conquian_env import Batch, Game, RuleSet, card, card_name, cards
 from conquian_env.errors import RuleSetError
 from tests.oracle import DISCARD, FORCE, PASS, TAKE, Oracle
+from tests.test_deal import order
 
 PHASES = ("give", "turned", "offered", "meld", "force", "over")
-ROWS = (*PHASES, "nine or ten down", "forced take", "forced win", "last-card win")
+ROWS = (*PHASES, "nine or ten down", "forced take", "forced win", "last-card win", "doubled")
 GAMES = [300, pytest.param(2_000, marks=pytest.mark.slow)]
 Counts = Counter[tuple[str, int]]
 
@@ -28,7 +29,7 @@ class Follower:
 
     Rows count states by phase for the seat that acts (``over``: that acted last), states whose
     actor has nine or more cards down, takes and wins that the other seat insisted on, and wins by
-    taking the last stock card or a discard after it.
+    taking the last stock card or a discard after it; ``doubled`` are states of deals after a draw.
     """
 
     def __init__(self, game: Game, eager: bool, counts: Counts) -> None:
@@ -37,6 +38,7 @@ class Follower:
             (cards(start["hands"][0]), cards(start["hands"][1])),
             cards(f"{start['face_up'] or ''} {start['stock']}"),
             removed=cards(start["removed"]),
+            deals=[redealt(game, n) for n in range(1, game.rules.highest_stake.bit_length())],
             **game.rules.to_dict(),
         )
         self.where = f"{game.rules}, seed {game.seed}, deal {game.deal}"
@@ -55,6 +57,8 @@ class Follower:
         assert np.flatnonzero(game.legal_mask()).tolist() == oracle.legal(), self.where
         self.actor = self.actor if self.is_over else oracle.actor
         self.counts[oracle.phase, self.actor] += 1
+        if oracle.stake > 1:
+            self.counts["doubled", self.actor] += 1
         self.counts["nine or ten down", self.actor] += (
             not self.is_over and len(oracle.tables[self.actor]) >= 9
         )
@@ -78,6 +82,15 @@ class Follower:
         return legal[rng.integers(len(legal))]
 
 
+def redealt(game: Game, number: int) -> tuple[tuple[list[int], list[int]], list[int]]:
+    """The hands and the stock, in order, of a game's re-deal."""
+    rules = game.rules
+    deck = order(game.seed, game.deal, rules.pack_size, number)
+    ids = [10 * (place // rules.ranks) + place % rules.ranks for place in deck]
+    size = rules.deal
+    return (ids[:size], ids[size : 2 * size]), ids[2 * size :]
+
+
 def names(ids: set[int]) -> tuple[str, ...]:
     return tuple(map(card_name, sorted(ids)))
 
@@ -99,6 +112,8 @@ def engine_state(game: Game) -> dict[str, object]:
         "known": [sorted(cards(known)) for known in saved["known"]],
         "winner": game.outcome.winner if game.outcome else None,
         "returns": game.returns(),
+        "stake": game.stake,
+        "redeal": game.redeal,
     }
 
 
@@ -118,12 +133,16 @@ def oracle_state(oracle: Oracle) -> dict[str, object]:
         "known": [sorted(known) for known in oracle.known],
         "winner": oracle.winner,
         "returns": oracle.returns(),
+        "stake": oracle.stake,
+        "redeal": oracle.deal_number,
     }
 
 
 def compare(rules: RuleSet, games: int, seed: int) -> Counts:
     """Play half of the games through ``Game`` and half through ``Batch``; what was seen."""
-    rows = [row for row in ROWS if row != "give" or rules.exchange]
+    never = {"give"} if not rules.exchange else set()
+    never |= {"doubled"} if rules.draw == "end" else set()
+    rows = [row for row in ROWS if row not in never]
     counts: Counts = Counter({(row, seat): 0 for row in rows for seat in (0, 1)})
     rng = np.random.default_rng(seed)
     for deal in range(games // 2):
@@ -200,6 +219,9 @@ def unseen_rows(counts: Counts) -> set[str]:
         (RuleSet.preset("nine"), set()),
         (RuleSet(first_card="dealt", hand_melds=True, exchange=True), set()),
         (RuleSet(force="auto", hand_melds=True), {"force", "forced take", "forced win"}),
+        (RuleSet(draw="double", exchange=True, max_deals=3), set()),
+        (RuleSet(draw="double", first_card="dealt", deal=9, stock=12), set()),
+        (RuleSet(lay_order="ascending", hand_melds=True), set()),
     ],
     ids=str,
 )
@@ -220,6 +242,8 @@ def rule_sets() -> st.SearchStrategy[RuleSet]:
         "force_source": st.sampled_from(["any", "discard"]),
         "hand_melds": st.booleans(),
         "exchange": st.booleans(),
+        "draw": st.sampled_from(["end", "double"]),
+        "lay_order": st.sampled_from(["any", "ascending"]),
         "suits": st.integers(2, 4),
         "ranks": st.integers(3, 10),
         "stock": st.none() | st.integers(1, 20),

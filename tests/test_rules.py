@@ -146,6 +146,21 @@ def test_what_is_no_table_of_fields_is_refused(values: Any) -> None:
         ({"stock": 2.0}, "stock must be from 1 to the 20 left, not 2.0"),
         ({"hand_melds": 1}, "hand_melds must be true or false, not 1"),
         ({"exchange": None}, "exchange must be true or false, not None"),
+        ({"draw": "triple"}, "draw must be one of end, double, not 'triple'"),
+        ({"lay_order": None}, "lay_order must be one of any, ascending, not None"),
+        ({"max_deals": 3}, "max_deals=3 has no meaning without draw='double'"),
+        (
+            {"max_deals": 1, "draw": "double"},
+            "max_deals must be a whole number from 2 to 7, not 1",
+        ),
+        (
+            {"max_deals": 8, "draw": "double"},
+            "max_deals must be a whole number from 2 to 7, not 8",
+        ),
+        (
+            {"max_deals": 4.0, "draw": "double"},
+            "max_deals must be a whole number from 2 to 7, not 4.0",
+        ),
         ({"first_card": "open"}, "first_card must be one of turned, dealt, not 'open'"),
     ],
 )

@@ -11,6 +11,7 @@ from pydantic.dataclasses import dataclass
 from conquian_env import RuleSet
 from conquian_env.errors import ConquianError
 from conquian_env.rules import rule_set
+from training.symmetry import reversible
 
 _STRICT = ConfigDict(extra="forbid", strict=True)
 Count = Annotated[int, Field(ge=1)]
@@ -110,6 +111,6 @@ def load_config(path: Path) -> Config:
         raise ConfigError(f"{path}: {key}: {what}") from None
     except ConquianError as error:
         raise ConfigError(f"{path}: rules: {error}") from None
-    if config.ppo.reverse_ranks and not rules.seven_jack_adjacent:
+    if config.ppo.reverse_ranks and not reversible(rules):
         raise ConfigError(f"{path}: ppo.reverse_ranks is no symmetry of {rules}")
     return config

@@ -58,7 +58,7 @@ class MatchResult:
     @property
     def counts(self) -> tuple[int, int, int]:
         """Games won, drawn and lost by ``first``."""
-        won, drawn, lost = (int((self.payoff == value).sum()) for value in (1, 0, -1))
+        won, drawn, lost = (int((np.sign(self.payoff) == sign).sum()) for sign in (1, 0, -1))
         return won, drawn, lost
 
 

@@ -76,7 +76,8 @@ class Collector:
             self.log_probability[t] = log_probabilities.gather(1, action[:, None])[:, 0].numpy()
             self.value[t] = value.numpy()
             batch.step(self._as_played(self.action[t]))
-            self.reward[t], self.done[t] = batch.reward, batch.done
+            self.reward[t] = batch.reward / batch.rules.highest_stake  # values are from -1 to 1
+            self.done[t] = batch.done
         advantage, target = advantages(
             self.actor, self.reward, self.done, self.value, self._last_value(network),
             self.config.gae_lambda,

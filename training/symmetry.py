@@ -6,9 +6,16 @@ With the suit permutations, which the network has built in, these are the 48 sym
 import numpy as np
 from numpy.typing import NDArray
 
+from conquian_env import RuleSet
 from conquian_env.actions import LAY, NUM_ACTIONS
 from conquian_env.cards import NUM_RANKS
 from conquian_env.observation import CARDS_END, OBSERVATION_SIZE
+
+
+def reversible(rules: RuleSet) -> bool:
+    """Whether reading the rank line backwards leaves legality as it is."""
+    line = rules.seven_jack_adjacent and rules.ranks == NUM_RANKS
+    return line and rules.lay_order == "any"
 
 
 def _reversed(size: int, start: int, end: int) -> NDArray[np.int64]:

@@ -32,8 +32,9 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
     """The bare environment: an illegal action raises and changes nothing.
 
     ``player_0`` is the non-dealer and acts first; the same seat often acts several times running
-    (take, then each card it lays, then the discard). Rewards are 0 until the deal ends, then +1
-    and -1 or 0 for both. Every deal is its own episode; there is no truncation.
+    (take, then each card it lays, then the discard). Rewards are 0 until the game ends, then +1
+    and -1 or 0 for both (times the stake with ``draw="double"``). Every game is an episode; there
+    is no truncation.
 
     Args:
         rules: a RuleSet or the name of a preset.
@@ -138,11 +139,11 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
         self._pay(self.game.returns(), self.game.is_over)
 
     def forfeit(self, agent: AgentID) -> None:
-        """End the deal as lost by ``agent``: -1 for it, +1 for the other."""
+        """End the game as lost by ``agent`` for the stake of the deal in play."""
         self._cumulative_rewards[agent] = 0.0
         self._forfeited = agent
-        loser = AGENTS.index(agent)
-        self._pay((-1.0, 1.0) if loser == 0 else (1.0, -1.0), over=True)
+        stake = float(self.game.stake)
+        self._pay((-stake, stake) if agent == AGENTS[0] else (stake, -stake), over=True)
 
     def _pay(self, returns: tuple[float, float], over: bool) -> None:
         self.rewards = dict(zip(AGENTS, returns if over else (0.0, 0.0), strict=True))
