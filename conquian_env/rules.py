@@ -168,6 +168,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     "bicycle": {"hand_melds": True, "force_source": "discard"},
     "mexican": {"deal": 8, "exchange": True, "hand_melds": True},
     "nine": {"deal": 9},
+    "nano": {"suits": 3, "ranks": 4, "deal": 5, "stock": 1, "lay_order": "ascending"},
 }
 
 
