@@ -20,8 +20,8 @@ class Agent(Protocol):
     Rows have nothing to do with each other: an agent keeps nothing from one to the next, and draws
     from ``views.seeds`` alone, so that its play does not depend on how decisions are batched.
 
-    It may also have ``probabilities(views) -> float32 [n, 83]``, and ``rules``, the only RuleSet it
-    can play.
+    It may also have ``probabilities(views) -> float32 [n, 83]``, from which ``act`` draws, and
+    ``rules``, the only RuleSet it can play.
     """
 
     def act(self, views: Views) -> NDArray[np.int64]:

@@ -29,7 +29,7 @@ class Policy:
         self.rules, self.network = checkpoint.rules, checkpoint.network.eval()
 
     def probabilities(self, views: Views) -> NDArray[np.float32]:
-        """float32 [n, 83]."""
+        """What ``act`` plays, float32 [n, 83]: the network's own, or 1 for its best action."""
         if views.rules != self.rules:
             raise CheckpointError(
                 f"{self.path}: trained on {self.rules}, asked to play {views.rules}"
@@ -38,12 +38,13 @@ class Policy:
         with torch.no_grad():
             log_probabilities: Tensor = self.network(observation, mask)[0]
         probabilities: NDArray[np.float32] = log_probabilities.exp().numpy()
-        return probabilities
+        if self.sample:
+            return probabilities
+        best = np.where(views.mask, probabilities, -1.0).argmax(axis=1)
+        played = np.zeros_like(probabilities)
+        played[np.arange(len(played)), best] = 1.0
+        return played
 
     def act(self, views: Views) -> NDArray[np.int64]:
         """int64 [n]."""
-        probabilities = self.probabilities(views)
-        if self.sample:
-            return draw(probabilities, views.mask, views.seeds)
-        best: NDArray[np.int64] = np.where(views.mask, probabilities, -1.0).argmax(axis=1)
-        return best
+        return draw(self.probabilities(views), views.mask, views.seeds)

@@ -41,3 +41,14 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
     except (RuntimeError, AttributeError):  # no writable folder, or a numba that keeps it elsewhere
         compiled = njit(nogil=True)(function)
     return compiled  # type: ignore[no-any-return]  # numba ships no types
+
+
+def fix_signature(function: Callable[..., Any], signature: Any) -> None:
+    """Compile a recursive function for one signature, once and for good.
+
+    Unless this is done before, numba links it wrongly into any other recursive function that is
+    cached, which then crashes in the next process (numba issue 6061).
+    """
+    if not DISABLED and not function.signatures:  # type: ignore[attr-defined]
+        function.compile(signature)  # type: ignore[attr-defined]
+        function.disable_compile()  # type: ignore[attr-defined]

@@ -7,10 +7,11 @@ length 1, because numba hands arrays from Python to machine code fastest.
 from functools import lru_cache
 
 import numpy as np
+from numba import from_dtype, int64
 from numpy.typing import NDArray
 
 from conquian_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, card_ids, lowest
-from conquian_env.jit import jit
+from conquian_env.jit import fix_signature, jit
 from conquian_env.rules import RuleSet
 
 FORCE_OFF, FORCE_OPTIONAL, FORCE_AUTO = 0, 1, 2
@@ -77,6 +78,7 @@ def pack_mask(rules: RuleSet) -> int:
 @lru_cache(maxsize=64)
 def rulebook(rules: RuleSet) -> NDArray[np.void]:
     """``rules`` compiled for the engine: shape (1,), dtype ``RULEBOOK``, read-only."""
+    fix_signature(reach, int64(int64, int64, from_dtype(RULEBOOK)))
     book = np.zeros(1, RULEBOOK)
     combos = combinations(rules)
     for card_id in range(NUM_CARDS):

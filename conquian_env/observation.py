@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from conquian_env.actions import DISCARD, GAVE, NUM_ACTIONS, SEAT_BIT
+from conquian_env.actions import DISCARD, GAVE, NUM_ACTIONS, SEAT_BIT, SEAT_FLAG
 from conquian_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, bit, count
 from conquian_env.jit import jit
-from conquian_env.state import MAX_EVENTS, NONE, PHASE_OVER, PHASES, SOURCES
+from conquian_env.state import NONE, PHASE_GIVE, PHASE_OVER, PHASES, SOURCES
 
 OBSERVATION_VERSION = 1
 
@@ -124,12 +124,17 @@ def write_mask(answers: int, lays: int, discards: int, words: NDArray[np.int64])
 def write_history(row: np.void, seat: int, out: NDArray[np.uint8]) -> None:
     """Write the public events (uint8 [MAX_EVENTS], the rest NO_EVENT); bit 7 is "the other".
 
-    The observer's own gift is named, as the action that gave it.
+    Gifts are named as the actions that gave them: the observer's own at once, the other's when it
+    has come to the observer's hand.
     """
-    events = row["events"]
-    for k in range(MAX_EVENTS):
-        event = int(row["history"][k]) ^ int(seat) << SEAT_BIT if k < events else NO_EVENT
-        out[k] = DISCARD + row["given"][seat] if event == GAVE else event
+    out[:] = NO_EVENT
+    for k in range(row["events"]):
+        event = int(row["history"][k]) ^ int(seat) << SEAT_BIT
+        if event == GAVE:
+            event = DISCARD + row["given"][seat]
+        elif event == GAVE | SEAT_FLAG and row["phase"] != PHASE_GIVE:
+            event = DISCARD + row["given"][1 - seat] | SEAT_FLAG
+        out[k] = event
 
 
 def planes(observation: NDArray[np.uint8]) -> NDArray[np.uint8]:

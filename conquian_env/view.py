@@ -34,7 +34,7 @@ class View:
     Attributes:
         legal_actions: ids, empty unless the seat is to act.
         known: cards in the other hand that the seat gave it.
-        given: the card the seat chose to give, if it has.
+        given: the card the seat chose to give, if it has; received: the one it got for it.
         history: public events of this deal (see ``actions.event_text``), seats as in the game.
         winner: the seat that went out, None while playing and after a draw.
         stake: what the winner of this deal takes.
@@ -58,6 +58,7 @@ class View:
     other_discarded: Cards
     stock_count: int
     given: int | None
+    received: int | None
     legal_actions: tuple[int, ...]
     history: tuple[int, ...]
     winner: int | None
@@ -135,11 +136,17 @@ def view_of(row: np.void, seat: int, rules: RuleSet, legal_actions: tuple[int, .
         other_discarded=card_ids(row["discarded"][other]),
         stock_count=int(row["stock_end"] - row["stock_next"]),
         given=None if row["given"][seat] == NONE else int(row["given"][seat]),
+        received=_received(row, seat),
         legal_actions=legal_actions if seat == row["actor"] else (),
         history=tuple(row["history"][: row["events"]].tolist()),
         winner=None if winner == NONE else winner,
         stake=1 << int(row["redeal"]),
     )
+
+
+def _received(row: np.void, seat: int) -> int | None:
+    gift = int(row["given"][1 - seat])
+    return None if gift == NONE or PHASES[row["phase"]] == Phase.GIVE else gift
 
 
 @dataclass(frozen=True, slots=True)

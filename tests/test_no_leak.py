@@ -371,8 +371,8 @@ def test_a_view_holds_nothing_but_its_fields() -> None:
     assert [field.name for field in fields(View)] == [
         "rules", "seat", "actor", "phase", "face_up", "source", "hand", "table", "other_table",
         "other_hand_size", "dead", "unseen", "known", "declined", "other_declined",
-        "other_discarded", "stock_count", "given", "legal_actions", "history", "winner",
-        "stake",
+        "other_discarded", "stock_count", "given", "received", "legal_actions", "history",
+        "winner", "stake",
     ]  # fmt: skip
     plain = (int, str, tuple, RuleSet, type(None))
     for game in states_of(RuleSet()):

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from conquian_env import Game, Phase, RuleSet, Source, View, card, cards
-from conquian_env.actions import CODE_MASK, DISCARD, PASS, SEAT_FLAG
+from conquian_env.actions import CODE_MASK, DISCARD, GAVE, PASS, SEAT_FLAG
 from conquian_env.cards import NUM_CARDS
 from conquian_env.errors import PositionError
 from conquian_env.observation import (
@@ -286,6 +286,19 @@ def test_write_history_tells_every_event_from_the_side_of_the_seat() -> None:
             assert decoded(out, seat) == game.history
             mine = [event < SEAT_FLAG for event in out[: len(game.history)].tolist()]
             assert mine == [event // SEAT_FLAG == seat for event in game.history]
+
+
+def test_a_history_names_both_gifts_once_they_are_known() -> None:
+    game, out = Game("mexican", seed=4), np.zeros(MAX_EVENTS, np.uint8)
+    first, second = (DISCARD + card(game.hand(seat)[seat]) for seat in (0, 1))
+    seen = []
+    for action in (first, second):
+        game.apply(action)
+        for seat in (0, 1):
+            write_history(game._rows[0], seat, out)
+            seen.append(out[:2].tolist())
+    assert seen[:2] == [[first, NO_EVENT], [GAVE | SEAT_FLAG, NO_EVENT]]
+    assert seen[2:] == [[first, second | SEAT_FLAG], [first | SEAT_FLAG, second]]
 
 
 @pytest.mark.parametrize("rules", RULES, ids=str)

@@ -710,12 +710,15 @@ def test_rule_6_exchange_each_gives_one_card_unseen() -> None:
     assert first in game.hand(0)
     assert game.view(1).history == (GAVE,)
     assert game.view(1).unseen == seen.unseen
+    assert game.view(1).received is None
     game.apply(parse_action(f"discard {second}"))
     assert (game.phase, game.actor, game.stock_count) == ("turned", 0, 23)
     assert first in game.hand(1)
     assert second in game.hand(0)
     assert [card_name(c) for c in game.view(0).known] == [first]
     assert [card_name(c) for c in game.view(1).known] == [second]
+    assert (game.view(0).given, game.view(0).received) == (card(first), card(second))
+    assert (game.view(1).given, game.view(1).received) == (card(second), card(first))
 
 
 def test_rule_6_first_card_dealt_the_non_dealer_turns_after_both_refuse() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.agent import Agent, AgentError
-from conquian_env import Batch, RuleSet
+from conquian_env import Batch, RuleSet, Views
 from conquian_env.actions import NUM_ACTIONS, PASS
 from conquian_env.errors import OptionError
 from conquian_env.seeds import deal_seeds, decision_seeds
@@ -132,38 +132,36 @@ def _play(
     actions = np.zeros(len(deals), np.int64)
     while not batch.done.all():
         actions[:] = PASS  # all that a finished game has
-        for named, owned in ((first, batch.actor == seat), (second, batch.actor != seat)):
+        turns = ((first, batch.actor == seat), (second, batch.actor != seat))
+        for (name, agent), owned in turns:
             rows = np.flatnonzero(owned & ~batch.done)
             if len(rows):
-                actions[rows] = _ask(named, batch, rows, games, seed)
+                own_seeds = decision_seeds(seed, games[rows], batch.actor[rows], batch.ply[rows])
+                actions[rows] = ask(name, agent, batch.views(rows, own_seeds))
         batch.step(actions)
         payoff += batch.reward[:, seat]
     return payoff
 
 
-def _ask(
-    named: tuple[str, Agent],
-    batch: Batch,
-    rows: NDArray[np.int64],
-    games: NDArray[np.int64],
-    seed: int,
-) -> NDArray[np.int64]:
-    name, agent = named
-    own_seeds = decision_seeds(seed, games[rows], batch.actor[rows], batch.ply[rows])
-    views = batch.views(rows, own_seeds)
+def ask(name: str, agent: Agent, views: Views) -> NDArray[np.int64]:
+    """What an agent does, int64 [n], checked.
+
+    Raises:
+        AgentError: it failed, or gave something else than a legal action for each decision.
+    """
+    mask = views.mask.copy()  # the agent's own may be written to
     try:
         chosen = np.asarray(agent.act(views))
     except Exception as error:
         raise AgentError(f"agent {name} failed: {error!r}") from error
-    if chosen.shape != rows.shape or chosen.dtype.kind not in "iu":
+    if chosen.shape != (len(mask),) or chosen.dtype.kind not in "iu":
         raise AgentError(
-            f"agent {name}: act must return {len(rows)} integers, "
+            f"agent {name}: act must return {len(mask)} integers, "
             f"not {chosen.dtype} of shape {chosen.shape}"
         )
     inside = (chosen >= 0) & (chosen < NUM_ACTIONS)
-    legal = inside & batch.mask[rows, np.where(inside, chosen, 0)]
+    legal = inside & mask[np.arange(len(mask)), np.where(inside, chosen, 0)]
     if not legal.all():
-        bad = int(np.flatnonzero(~legal)[0])
-        game = int(games[rows[bad]])
-        raise AgentError(f"agent {name}: action {chosen[bad]} is not legal in game {game}")
+        row = int(np.flatnonzero(~legal)[0])
+        raise AgentError(f"agent {name}: action {chosen[row]} is not legal in row {row}")
     return chosen

@@ -1,0 +1,291 @@
+"""Exact game theory on small decks: equilibria by CFR+, best responses, NashConv of any agent.
+
+``python -m training.exact nano --agents random greedy`` prints the size of a game, its value, and
+how much a best response would win against each agent. A *strategy* gives each sequence of a
+``GameTree`` the probability of its action; a *plan* the probability that its owner plays up to it.
+"""
+
+import argparse
+import resource
+import sys
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents import Agent, make_agent
+from agents.agent import AgentError
+from conquian_env import RuleSet, Views
+from conquian_env.actions import NUM_ACTIONS
+from conquian_env.deal import WORD
+from conquian_env.errors import ConquianError
+from conquian_env.jit import jit
+from conquian_env.seeds import derive
+from conquian_env.view import views_of
+from training.match import ask, check_plays
+from training.tree import Found, GameTree, game_tree
+
+Floats = NDArray[np.float64]
+Strategy = tuple[Floats, Floats]  # by seat, [sequences]
+
+
+def uniform_strategy(tree: GameTree) -> Strategy:
+    """Every action of an information state is equally likely."""
+    one, other = (_normal(tree.first[s], np.ones(len(tree.action[s]))) for s in range(2))
+    return one, other
+
+
+def random_strategy(tree: GameTree, seed: int) -> Strategy:
+    """Probabilities drawn anew for every information state, uniform on the simplex."""
+    rng = np.random.default_rng(seed)
+    one, other = (
+        _normal(tree.first[s], rng.exponential(size=len(tree.action[s]))) for s in range(2)
+    )
+    return one, other
+
+
+def agent_strategy(tree: GameTree, agent: Agent, name: str = "agent", seed: int = 0) -> Strategy:
+    """What an agent does in every information state.
+
+    Its ``probabilities`` are asked for; an agent without them is asked to ``act``, with a seed
+    hashed from ``seed`` and what its seat has seen.
+
+    Raises:
+        AgentError: the agent cannot play these rules, or its answer is no strategy.
+    """
+    check_plays(name, agent, tree.rules)
+    strategy = np.ones_like(tree.action[0], np.float64), np.ones_like(tree.action[1], np.float64)
+    filled = [0, 0]
+
+    def visit(found: Found) -> None:
+        seeds = derive("exact", seed, found.keys & WORD, found.keys >> 32 & WORD)
+        views = views_of(found.rows, tree.rules, seeds)
+        probabilities = _probabilities(name, agent, views)
+        for seat in range(2):
+            rows = np.flatnonzero(found.seats == seat)
+            states = slice(filled[seat], filled[seat] + len(rows))
+            filled[seat] = states.stop
+            ends = tree.first[seat][states.start : states.stop + 1]
+            row = np.repeat(rows, np.diff(ends))
+            sequences = slice(ends[0], ends[-1])
+            strategy[seat][sequences] = probabilities[row, tree.action[seat][sequences]]
+
+    game_tree(tree.rules, visit)
+    return strategy
+
+
+def _probabilities(name: str, agent: Agent, views: Views) -> Floats:
+    """float64 [n, 83], checked."""
+    given = getattr(agent, "probabilities", None)
+    if given is None:
+        chosen = np.zeros((len(views), NUM_ACTIONS))
+        chosen[np.arange(len(views)), ask(name, agent, views)] = 1.0
+        return chosen
+    mask = views.mask.copy()  # the agent's own may be written to
+    try:
+        probabilities = np.asarray(given(views), np.float64)
+    except Exception as error:
+        raise AgentError(f"agent {name} failed: {error!r}") from error
+    if probabilities.shape != mask.shape:
+        raise AgentError(f"agent {name}: probabilities have shape {probabilities.shape}")
+    legal = np.where(mask, probabilities, 0.0)
+    total = legal.sum(axis=1, keepdims=True)
+    if not ((legal >= 0).all() and (legal == probabilities).all() and abs(total - 1).max() < 1e-3):
+        raise AgentError(f"agent {name}: these are no probabilities of the legal actions")
+    scaled: Floats = legal / total
+    return scaled
+
+
+# --- measuring ---
+
+
+def value(tree: GameTree, strategy: Strategy) -> float:
+    """What seat 0 wins on average."""
+    return float((tree.win_value * _reached(tree, strategy)).sum())
+
+
+def draw_rate(tree: GameTree, strategy: Strategy) -> float:
+    """How often nobody wins."""
+    return float(1 - (np.abs(tree.win_value) * _reached(tree, strategy)).sum())
+
+
+def _reached(tree: GameTree, strategy: Strategy) -> Floats:
+    """How likely both seats play to each end that is won; float64 [wins]."""
+    one, other = (_plan(tree.parent[s], tree.first[s], strategy[s]) for s in range(2))
+    reached: Floats = one[tree.win_sequence[:, 0]] * other[tree.win_sequence[:, 1]]
+    return reached
+
+
+def best_response(tree: GameTree, seat: int, strategy: Strategy) -> float:
+    """What ``seat`` wins on average if it plays its best against the other's strategy."""
+    other = 1 - seat
+    plan = _plan(tree.parent[other], tree.first[other], strategy[other])
+    return _best(tree.parent[seat], tree.first[seat], _earned(tree, seat, plan))
+
+
+def nash_conv(tree: GameTree, strategy: Strategy) -> float:
+    """What both seats together would gain by playing their best responses; 0 in equilibrium."""
+    return best_response(tree, 0, strategy) + best_response(tree, 1, strategy)
+
+
+# --- learning ---
+
+
+class CFR:
+    """Counterfactual regret minimisation, CFR+ with alternating updates.
+
+    Tammelin, "Solving large imperfect information games using CFR+" (arXiv 1407.5042); the average
+    weighs iteration t by t squared.
+    """
+
+    def __init__(self, tree: GameTree) -> None:
+        self.tree, self.iterations = tree, 0
+        self.current = uniform_strategy(tree)
+        self._plans = [_plan(tree.parent[s], tree.first[s], self.current[s]) for s in range(2)]
+        self._regrets = [np.zeros_like(strategy) for strategy in self.current]
+        self._sums = [np.zeros_like(strategy) for strategy in self.current]
+
+    def step(self, iterations: int = 1) -> None:
+        """Learn on."""
+        tree = self.tree
+        for _ in range(iterations):
+            self.iterations += 1
+            for seat in range(2):
+                parent, first = tree.parent[seat], tree.first[seat]
+                earned = _earned(tree, seat, self._plans[1 - seat])
+                _learn(parent, first, earned, self.current[seat], self._regrets[seat])
+                self._plans[seat] = _plan(parent, first, self.current[seat])
+                self._sums[seat] += self.iterations**2 * self._plans[seat]
+
+    @property
+    def average(self) -> Strategy:
+        """The strategy that converges to an equilibrium."""
+        one, other = (_normal(self.tree.first[s], self._sums[s]) for s in range(2))
+        return one, other
+
+
+# --- over all information states of a seat ---
+
+
+def _earned(tree: GameTree, seat: int, other_plan: Floats) -> Floats:
+    """What each sequence of ``seat`` earns at the ends it comes to, against the other's plan."""
+    own, other = tree.win_sequence[:, seat], tree.win_sequence[:, 1 - seat]
+    worth = tree.win_value if seat == 0 else -tree.win_value
+    sums = np.bincount(own, worth * other_plan[other], len(tree.action[seat]))
+    return sums.astype(np.float64)
+
+
+@jit
+def _plan(parent: NDArray[np.int32], first: NDArray[np.int32], strategy: Floats) -> Floats:
+    plan = np.empty_like(strategy)
+    plan[0] = 1.0
+    for state in range(len(parent)):
+        for sequence in range(first[state], first[state + 1]):
+            plan[sequence] = plan[parent[state]] * strategy[sequence]
+    return plan
+
+
+@jit
+def _normal(first: NDArray[np.int32], weights: Floats) -> Floats:
+    """Weights of the sequences scaled to sum to 1 in each information state, uniform if all 0."""
+    strategy = np.ones_like(weights)
+    for state in range(len(first) - 1):
+        begin, end = first[state], first[state + 1]
+        total = weights[begin:end].sum()
+        for sequence in range(begin, end):
+            strategy[sequence] = weights[sequence] / total if total > 0 else 1 / (end - begin)
+    return strategy
+
+
+@jit
+def _best(parent: NDArray[np.int32], first: NDArray[np.int32], earned: Floats) -> float:
+    """The most a seat can earn; ``earned`` is summed up on the way, from the last state back."""
+    for state in range(len(parent) - 1, -1, -1):
+        earned[parent[state]] += earned[first[state] : first[state + 1]].max()
+    return float(earned[0])
+
+
+@jit
+def _learn(
+    parent: NDArray[np.int32],
+    first: NDArray[np.int32],
+    earned: Floats,
+    strategy: Floats,
+    regret: Floats,
+) -> None:
+    """Regret matching+ in every information state; ``strategy`` is replaced."""
+    for state in range(len(parent) - 1, -1, -1):
+        begin, end = first[state], first[state + 1]
+        worth = 0.0
+        for sequence in range(begin, end):
+            worth += strategy[sequence] * earned[sequence]
+        earned[parent[state]] += worth
+        total = 0.0
+        for sequence in range(begin, end):
+            regret[sequence] = max(0.0, regret[sequence] + earned[sequence] - worth)
+            total += regret[sequence]
+        for sequence in range(begin, end):
+            strategy[sequence] = regret[sequence] / total if total > 0 else 1 / (end - begin)
+
+
+# --- command line ---
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m training.exact", description=__doc__)
+    parser.add_argument("rules", help="preset of a small deck: nano, micro, mini")
+    parser.add_argument("--nash-conv", type=float, default=1e-3, help="when to stop (default 1e-3)")
+    parser.add_argument("--iterations", type=int, default=1000, help="at most (default 1000)")
+    parser.add_argument("--agents", nargs="*", default=[], help="specs of agents to score")
+    options = parser.parse_args(arguments)
+    try:
+        agents = {spec: make_agent(spec) for spec in options.agents}
+        rules = RuleSet.preset(options.rules)
+        start = time.monotonic()
+        tree = game_tree(rules)
+        _print_size(options.rules, tree, time.monotonic() - start)
+        _solve(tree, options.nash_conv, options.iterations)
+        _print_score("uniform", tree, uniform_strategy(tree))
+        for spec, agent in agents.items():
+            _print_score(spec, tree, agent_strategy(tree, agent, spec))
+    except (ConquianError, MemoryError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _print_size(name: str, tree: GameTree, seconds: float) -> None:
+    states, sequences = (len(p) for p in tree.parent), (len(a) for a in tree.action)
+    print(f"{name}: {tree.histories:,} histories, {len(tree.win_value):,} of them won")
+    print("information states by seat: {:,} and {:,}".format(*states))
+    print("sequences by seat: {:,} and {:,}".format(*sequences))
+    print(f"tree built in {seconds:.1f} s")
+
+
+def _solve(tree: GameTree, target: float, most: int) -> None:
+    start, cfr = time.monotonic(), CFR(tree)
+    print("iterations   NashConv    value of seat 0       draws     time  peak memory")
+    while cfr.iterations < most:
+        cfr.step(min(10, most - cfr.iterations))
+        average = cfr.average
+        high, low = best_response(tree, 0, average), -best_response(tree, 1, average)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(
+            f"{cfr.iterations:10} {high - low:10.7f}  {low:+.5f} to {high:+.5f} "
+            f"{draw_rate(tree, average):9.4f} {time.monotonic() - start:6.1f} s {peak:8,.0f} MB",
+            flush=True,
+        )
+        if high - low < target:
+            return
+
+
+def _print_score(name: str, tree: GameTree, strategy: Strategy) -> None:
+    print(
+        f"{name}: NashConv {nash_conv(tree, strategy):.5f}, against itself "
+        f"{value(tree, strategy):+.5f} with {draw_rate(tree, strategy):.4f} draws"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
