@@ -158,7 +158,7 @@ class GameRecord:
         | pass take +4S +5S -KD … | 1-0 out``. Rules are a preset and the fields that differ
         (``classic,deal=8``). Known cards stand in place of seed and deal:
         ``dealt=HAND/HAND/STOCK``. In agents' names other signs than letters, digits and
-        ``_.-~/:=`` are percent-encoded. ``from_text`` gives an equal record.
+        ``_.-~/:=?`` are percent-encoded. ``from_text`` gives an equal record.
         """
         return f"{self.heading} | {' '.join(map(_word, self.actions))} | {self.result}"
 
@@ -331,7 +331,7 @@ def _outcome(value: object) -> Outcome | None:
 
 
 def _quoted(text: str) -> str:
-    return quote(text, safe="/:=")
+    return quote(text, safe="/:=?")
 
 
 def _word(action: int) -> str:
