@@ -4,14 +4,16 @@ from conquian_env.actions import action_name, parse_action
 from conquian_env.batch import Batch
 from conquian_env.cards import card, card_name, cards
 from conquian_env.game import Game, Outcome, Termination
+from conquian_env.record import GameRecord
 from conquian_env.rules import RuleSet
 from conquian_env.state import Phase, Source
+from conquian_env.version import __version__ as __version__
 from conquian_env.view import View, Views
 
-__version__ = "0.1.0"
 __all__ = [
     "Batch",
     "Game",
+    "GameRecord",
     "Outcome",
     "Phase",
     "RuleSet",

@@ -21,6 +21,10 @@ class PositionError(ConquianError, ValueError):
     """A position or a saved game that breaks card conservation, sizes or the phase."""
 
 
+class RecordError(ConquianError, ValueError):
+    """A record that is none, or that says something else than the game it tells."""
+
+
 class SeedError(ConquianError, ValueError):
     """A seed or deal number outside its range."""
 

@@ -2,7 +2,7 @@
 
 import json
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
@@ -346,12 +346,16 @@ class Game:
 
     # --- copies and text ---
 
+    def to_state(self) -> NDArray[np.void]:
+        """A copy of the state, an array of shape (1,) as ``from_state`` wants it."""
+        return self._rows.copy()
+
     def copy(self) -> Self:
         """An independent game in the same state."""
-        return self.from_state(self.rules, self._rows.copy())
+        return self.from_state(self.rules, self.to_state())
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return (type(self).from_state, (self.rules, self._rows.copy()))
+        return (type(self).from_state, (self.rules, self.to_state()))
 
     def to_json(self) -> str:
         """The whole state on one line, hidden cards included."""
@@ -365,16 +369,8 @@ class Game:
         Raises:
             ConquianError: the text is no such game, or its state cannot be; nothing is loaded.
         """
-        try:
-            values = json.loads(text)
-        except (ValueError, TypeError, RecursionError) as error:
-            raise PositionError(f"not a saved game: {error}") from None
-        check_format("saved game", values, JSON_FORMAT)
-        del values["format"]
-        fields = values.pop("rules", None)
-        rules = RuleSet.from_dict(fields)
-        _check_keys("rules", fields, rules.to_dict())
-        _check_keys("saved game", values, to_values(np.zeros(1, STATE)[0]))
+        rules, values = load_json("saved game", text, JSON_FORMAT)
+        check_keys("saved game", values, to_values(np.zeros(1, STATE)[0]))
         return cls.from_state(rules, from_values(values, rules))
 
     def __eq__(self, other: object) -> bool:
@@ -386,6 +382,24 @@ class Game:
 
     def __repr__(self) -> str:
         return f"<Game seed {self.seed} deal {self.deal} ply {self.ply}: {self.phase}>"
+
+
+def load_json(name: str, text: str, expected: str) -> tuple[RuleSet, dict[str, Any]]:
+    """The rules and the other values of a JSON text of a format such as ``conquian-game-2``.
+
+    Raises:
+        PositionError, RuleSetError: the text is no JSON or of another format, or holds no rules.
+    """
+    try:
+        values = json.loads(text)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise PositionError(f"not a {name}: {error}") from None
+    check_format(name, values, expected)
+    del values["format"]
+    fields = values.pop("rules", None)
+    rules = RuleSet.from_dict(fields)
+    check_keys("rules", fields, rules.to_dict())
+    return rules, values
 
 
 def check_format(name: str, values: object, expected: str) -> None:
@@ -402,8 +416,9 @@ def check_format(name: str, values: object, expected: str) -> None:
     raise PositionError(f"not a {name}: format {expected!r} expected")
 
 
-def _check_keys(name: str, values: dict[str, Any], expected: dict[str, Any]) -> None:
-    for key in sorted(values.keys() ^ expected.keys()):
+def check_keys(name: str, values: Collection[str], expected: Collection[str]) -> None:
+    """Refuse values that lack an expected key or have another one."""
+    for key in sorted(set(values) ^ set(expected)):
         what = "missing" if key in expected else "unknown"
         raise PositionError(f"{name}: {key} is {what}")
 

@@ -1,5 +1,6 @@
 """The rules as one frozen value (rules 1 to 5; section 6 names the fields)."""
 
+import re
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, Self, get_args
 
@@ -142,6 +143,29 @@ class RuleSet:
         """The fields as plain values, for JSON and TOML."""
         return asdict(self)
 
+    def to_text(self) -> str:
+        """The name of a preset, or ``classic`` and what differs: ``classic,deal=8,force=off``."""
+        for preset in PRESETS:
+            if RuleSet.preset(preset) == self:
+                return preset
+        default = RuleSet()
+        changed = [
+            f"{name}={value}".lower()
+            for name, value in self.to_dict().items()
+            if value != getattr(default, name)
+        ]
+        return ",".join(["classic", *changed])
+
+    @classmethod
+    def from_text(cls, text: str) -> Self:
+        """The inverse of ``to_text``: any preset's name, and fields to change in it."""
+        preset, *words = text.split(",")
+        changed = dict(word.partition("=")[::2] for word in words)
+        if len(changed) < len(words):
+            raise RuleSetError(f"rules {text!r}: a field is given twice")
+        plain = {name: _plain(value) for name, value in changed.items()}
+        return cls.from_dict(cls.preset(preset).to_dict() | plain)
+
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
         """The inverse of ``to_dict``; an unknown field is refused by name."""
@@ -152,6 +176,14 @@ class RuleSet:
             if name not in known:
                 raise RuleSetError(f"unknown rule field {name!r}")
         return cls(**values)
+
+
+def _plain(word: str) -> bool | int | str | None:
+    """The value that a word of ``to_text`` stands for."""
+    names: dict[str, bool | None] = {"true": True, "false": False, "none": None}
+    if word in names:
+        return names[word]
+    return int(word) if re.fullmatch("[0-9]{1,3}", word) else word
 
 
 def _sums(choices: list[set[int]]) -> set[int]:

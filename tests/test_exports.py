@@ -11,6 +11,7 @@ def test_the_export_list() -> None:
     assert conquian_env.__all__ == [
         "Batch",
         "Game",
+        "GameRecord",
         "Outcome",
         "Phase",
         "RuleSet",

@@ -33,14 +33,7 @@ class Follower:
     """
 
     def __init__(self, game: Game, eager: bool, counts: Counts) -> None:
-        start = json.loads(game.to_json())
-        self.oracle = Oracle(
-            (cards(start["hands"][0]), cards(start["hands"][1])),
-            cards(f"{start['face_up'] or ''} {start['stock']}"),
-            removed=cards(start["removed"]),
-            deals=[redealt(game, n) for n in range(1, game.rules.highest_stake.bit_length())],
-            **game.rules.to_dict(),
-        )
+        self.oracle = oracle_of(game)
         self.where = f"{game.rules}, seed {game.seed}, deal {game.deal}"
         self.eager, self.counts = eager, counts
         self.forced = False
@@ -80,6 +73,18 @@ class Follower:
         if self.eager and rng.random() < 0.9:
             legal = [action for action in legal if PASS < action < DISCARD] or legal
         return legal[rng.integers(len(legal))]
+
+
+def oracle_of(game: Game) -> Oracle:
+    """The oracle on the deal of a game not yet begun."""
+    start = json.loads(game.to_json())
+    return Oracle(
+        (cards(start["hands"][0]), cards(start["hands"][1])),
+        cards(f"{start['face_up'] or ''} {start['stock']}"),
+        removed=cards(start["removed"]),
+        deals=[redealt(game, n) for n in range(1, game.rules.highest_stake.bit_length())],
+        **game.rules.to_dict(),
+    )
 
 
 def redealt(game: Game, number: int) -> tuple[tuple[list[int], list[int]], list[int]]:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from conquian_env.cli import main
+
 README = Path("README.md").read_text(encoding="utf-8")
 
 
@@ -15,7 +17,9 @@ def snippets(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
 
 
-def test_python_snippets(capsys):
+def test_python_snippets_and_console_sessions(capsys, monkeypatch, tmp_path):
+    """The sessions after the snippets, in the folder where those have left their files."""
+    monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {}
     assert len(snippets("python")) >= 5
     for snippet in snippets("python"):
@@ -25,6 +29,15 @@ def test_python_snippets(capsys):
     assert "(4096, 416) (4096, 83)" in printed
     score, low, high = map(float, re.search(r"([+-]\S+) \[(\S+), (\S+)\]", printed).groups())
     assert low < score < high < 0  # who never takes loses to greedy
+    assert all(text in printed for text in snippets("text"))
+    sessions = re.findall(r"^\$ (.*)\n([^$]*)", "".join(snippets("console")), flags=re.MULTILINE)
+    assert len(sessions) >= 3
+    for command, output in sessions:
+        python, *words = shlex.split(command)
+        assert (python, words[:2]) == ("python", ["-m", "conquian_env"])
+        assert main(words[2:]) == 0
+        printed = capsys.readouterr().out
+        assert printed == output or (output.endswith("\n…\n") and printed.startswith(output[:-2]))
 
 
 def test_nothing_is_left_to_fill_in():

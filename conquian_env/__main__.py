@@ -1,0 +1,7 @@
+"""``python -m conquian_env``."""
+
+import sys
+
+from conquian_env.cli import main
+
+sys.exit(main())

@@ -1,0 +1,3 @@
+"""The version, which records carry too."""
+
+__version__ = "0.1.0"
