@@ -265,25 +265,38 @@ class Game:
     def _why_not(self, action: int) -> str:
         phase, seat = self.phase, self.actor
         if phase == Phase.OVER:
-            return "the deal is over"
+            return "the game is over"
         if action >= LAY:
-            name = card_name((action - LAY) % NUM_CARDS)
-            if phase != Phase.MELD:
-                return f"not in phase {phase}; answer the face-up card first"
-            if name not in self.hand(seat):
-                return f"{name} is not in the hand of seat {seat}"
-            if action >= DISCARD:
-                return "the table is not legal yet; lay the missing cards first"
-            return f"no legal table of seat {seat} holds {name}"
+            return self._why_no_card(action)
+        if phase == Phase.GIVE:
+            return f"seat {seat} must choose a card to give (discard)"
         if phase == Phase.MELD:
             return f"seat {seat} has taken a card and must lay or discard"
         if action == FORCE:
             return f"there is nothing to force in phase {phase}"
         if phase == Phase.FORCE:
             return f"seat {seat} may only force or pass"
+        if self.melds(seat) is None:
+            return "the table is not legal yet; lay the missing cards first"
         if action == TAKE:
             return f"no legal table of seat {seat} holds {self.face_up}"
         return f"the table of seat {seat} absorbs {self.face_up}, which must be taken"
+
+    def _why_no_card(self, action: int) -> str:
+        phase, seat, laying = self.phase, self.actor, action < DISCARD
+        name = card_name((action - LAY) % NUM_CARDS)
+        if phase == Phase.GIVE and laying:
+            return f"seat {seat} must choose a card to give (discard)"
+        hand_melds = self.rules.hand_melds and phase == Phase.TURNED
+        hand_melds &= not engine.first_dealt(self._rows[0], self._books[0])
+        if phase not in (Phase.MELD, Phase.GIVE) and not (laying and hand_melds):
+            return f"not in phase {phase}; answer the face-up card first"
+        if name not in self.hand(seat):
+            return f"{name} is not in the hand of seat {seat}"
+        if not laying:
+            return "the table is not legal yet; lay the missing cards first"
+        order = " with later cards alone" if self.rules.lay_order == "ascending" else ""
+        return f"no legal table of seat {seat} holds {name}{order}"
 
     @property
     def is_over(self) -> bool:

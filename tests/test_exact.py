@@ -18,6 +18,7 @@ from agents.agent import AgentError
 from conquian_env import RuleSet, Views
 from conquian_env.actions import GAVE, NUM_ACTIONS, SEAT_FLAG, TURN
 from conquian_env.errors import OptionError
+from tests.oracle import DISCARD, Oracle
 from training.exact import (
     CFR,
     agent_strategy,
@@ -30,7 +31,6 @@ from training.exact import (
     value,
 )
 from training.tree import game_tree
-from tests.oracle import DISCARD, Oracle
 
 TINY = (
     RuleSet(suits=3, ranks=3, deal=2, stock=1),

@@ -188,9 +188,36 @@ def must_take() -> Game:
     return offered(rules=RuleSet(force="auto"))
 
 
+def giving() -> Game:
+    """Seat 0, without the king of spades, chooses a card to give."""
+    return Game("mexican", seed=4)
+
+
+def hand_melds() -> Game:
+    """Seat 0 may lay its three twos, but has turned a card that is not the first."""
+    return position(rules=RuleSet(hand_melds=True))
+
+
+def first_dealt() -> Game:
+    """The same with the card that was dealt face up, on which nothing is laid."""
+    return position(rules=RuleSet(hand_melds=True, first_card="dealt", stock=3))
+
+
+def unfinished() -> Game:
+    """Seat 0 has laid the first of them."""
+    game = hand_melds()
+    game.apply(LAY + card("2H"))
+    return game
+
+
+def in_order() -> Game:
+    """Seat 1 has taken 6S and 4S 5S to lay, 4S first."""
+    return meld(rules=RuleSet(lay_order="ascending"))
+
+
 REFUSED = [
-    (won, PASS, "pass: the deal is over"),
-    (drawn, DISCARD, "discard AC: the deal is over"),
+    (won, PASS, "pass: the game is over"),
+    (drawn, DISCARD, "discard AC: the game is over"),
     (position, LAY + card("4S"), "lay 4S: not in phase turned; answer the face-up card first"),
     (offered, DISCARD + card("AC"), "discard AC: not in phase offered; answer the face-up"),
     (position, FORCE, "force: there is nothing to force in phase turned"),
@@ -207,6 +234,19 @@ REFUSED = [
     (meld, LAY + card("KD"), "lay KD: no legal table of seat 1 holds KD"),
     (useless, TAKE, "take: no legal table of seat 0 holds KH"),
     (must_take, PASS, "pass: the table of seat 1 absorbs 6S, which must be taken"),
+    (giving, PASS, "pass: seat 0 must choose a card to give (discard)"),
+    (giving, LAY, "lay AC: seat 0 must choose a card to give (discard)"),
+    (giving, DISCARD + card("KS"), "discard KS: KS is not in the hand of seat 0"),
+    (hand_melds, LAY + card("KD"), "lay KD: no legal table of seat 0 holds KD"),
+    (hand_melds, DISCARD + card("KD"), "discard KD: not in phase turned; answer the face-up card"),
+    (first_dealt, LAY + card("2H"), "lay 2H: not in phase turned; answer the face-up card first"),
+    (unfinished, PASS, "pass: the table is not legal yet; lay the missing cards first"),
+    (unfinished, TAKE, "take: the table is not legal yet; lay the missing cards first"),
+    (
+        in_order,
+        LAY + card("5S"),
+        "lay 5S: no legal table of seat 1 holds 5S with later cards alone",
+    ),
 ]
 
 

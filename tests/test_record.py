@@ -314,7 +314,7 @@ def test_an_illegal_action_names_ply_and_action() -> None:
     actions[10] = parse_action("force")
     with pytest.raises(RecordError, match=r"^ply 10: force: there is nothing to force"):
         GameRecord.of(Game("mexican", 7, 1), actions)
-    with pytest.raises(RecordError, match=f"^ply {len(actions)}: pass: the deal is over"):
+    with pytest.raises(RecordError, match=f"^ply {len(actions)}: pass: the game is over"):
         GameRecord.of(Game("mexican", 7, 1), [*sample().actions, 0])
 
 

@@ -281,7 +281,7 @@ def test_rule_4_1_who_is_asked_to_insist_cannot_take_12() -> None:
 def test_rule_5_1_nothing_is_played_after_the_end_12() -> None:
     over = after(position("", TEN_DOWN, "7H"), "take")
     for action in range(83):
-        refused(over, action_name(action), "the deal is over")
+        refused(over, action_name(action), "the game is over")
 
 
 @pytest.mark.parametrize("action", [-1, 83, True, 1.0, "pass", None])
