@@ -35,11 +35,7 @@ def deal(row: np.void, seed: int, number: int, book: np.void) -> None:
 
 @jit
 def deal_cards(row: np.void, book: np.void) -> None:
-    """Two hands, the stock, and its first card turned for the seat that starts (2.1, 3.1).
-
-    Seat 0 starts, and after each drawn deal the other (6). With an exchange no card is turned
-    before both seats have given one.
-    """
+    """Two hands and the stock (2.1), and the play begins."""
     clear(row)
     row["pack"] = book["pack"]
     ranks, size = book["ranks"], book["deal"]
@@ -56,6 +52,12 @@ def deal_cards(row: np.void, book: np.void) -> None:
     row["stock_next"], row["stock_end"] = 2 * size, 2 * size + book["stock"]
     deck[: 2 * size] = NONE  # the order of a hand is nobody's to know,
     deck[2 * size + book["stock"] :] = NONE  # nor are cards that were removed
+    begin(row, book)
+
+
+@jit
+def begin(row: np.void, book: np.void) -> None:
+    """The hands are dealt: the seat that starts turns a card, or gives one (2.1, 3.1, 6)."""
     if book["exchange"]:
         row["phase"], row["actor"] = PHASE_GIVE, starter(row)
     else:
