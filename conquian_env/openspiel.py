@@ -124,6 +124,9 @@ class ConquianGame(pyspiel.Game):  # type: ignore[misc]  # pyspiel ships no type
             raise OptionError("only what one player may know can be observed, without parameters")
         return ConquianObserver(self.root.setup.max_events, kind.perfect_recall)
 
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[str]]:
+        return pyspiel.load_game, (str(self),)  # pyspiel's own way loses the attributes
+
 
 class ConquianState(pyspiel.State):  # type: ignore[misc]  # pyspiel ships no types
     """A state of ``python_conquian``; ``node`` is where it stands in the tree."""
@@ -160,7 +163,7 @@ class ConquianState(pyspiel.State):  # type: ignore[misc]  # pyspiel ships no ty
     def resample_from_infostate(
         self, player_id: int, probability_sampler: Callable[[], float]
     ) -> "ConquianState":
-        """A state with the player's information and other hidden cards, all equally likely.
+        """A state with the player's information and other hidden cards, drawn as chance would.
 
         Args:
             player_id: the seat that keeps its information.

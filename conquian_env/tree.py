@@ -265,8 +265,9 @@ class Node:
     def resample(self, seat: int, rng: np.random.Generator) -> list[int]:
         """Moves from the root to a random node with the same ``information`` for the seat.
 
-        What is hidden from the seat is drawn anew, all ways equally likely: the other hand, with it
-        what was dealt to the other seat, and a gift that was not seen yet.
+        What is hidden from the seat is drawn anew: the other hand, with it what was dealt to the
+        other seat, and a gift that was not seen yet. All deals that agree with what the seat has
+        seen, and all such gifts, are equally likely.
         """
         seen = self.information(seat)
         while True:
