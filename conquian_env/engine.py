@@ -88,7 +88,7 @@ def legal(row: np.void, book: np.void) -> tuple[int, int, int]:
     """The legal actions as three masks: answers (bits PASS, TAKE, FORCE), lays, discards."""
     seat, phase = row["actor"], row["phase"]
     hand, table = row["hand"][seat], row["table"][seat]
-    if phase == PHASE_OVER:
+    if phase == PHASE_OVER or unturned(row):
         return 0, 0, 0
     if phase == PHASE_FORCE:
         return 1 << PASS | 1 << FORCE, 0, 0
@@ -190,6 +190,12 @@ def turn(row: np.void, seat: int) -> None:
     row["face_up"], row["source"] = face_up, SOURCE_TURNED
     row["phase"], row["actor"] = PHASE_TURNED, seat
     record(row, seat, TURN + face_up)
+
+
+@jit
+def unturned(row: np.void) -> bool:
+    """Whether a card is about to be turned: a ``tree`` leaves to chance which, and nobody acts."""
+    return bool(row["phase"] == PHASE_TURNED and row["face_up"] == NONE)
 
 
 @jit

@@ -40,7 +40,7 @@ _ONE_HOTS: dict[str, tuple[str, ...]] = {"phase": PHASES, "source": SOURCES}
 def _turn_card(row: np.void, card_id: int) -> None:
     row["removed"] ^= bit(card_id)
     row["stock"][row["stock_next"]] = card_id
-    engine.turn(row, row["actor"])
+    engine.turn(row, int(row["actor"]))
 
 
 @jit
@@ -59,24 +59,17 @@ def _dealing(row: np.void, book: np.void) -> bool:
 
 
 @jit
-def _turning(row: np.void) -> bool:
-    """Whether the actor is about to turn a card."""
-    return bool(row["phase"] == PHASE_TURNED and row["face_up"] == NONE)
-
-
-@jit
 def _move(row: np.void, action: int, book: np.void) -> None:
     """Make a move of a seat or of chance, but leave it to chance which card is turned.
 
-    The stock holds NONE only. The engine turns a card last if at all, and it is taken back: what
-    remains is a state in phase turned without a face-up card.
+    The stock holds NONE only. The engine turns a card last if at all, and it is taken back.
     """
-    if _turning(row):
-        _turn_card(row, action)
-        return
     turned = row["stock_next"]
     if _dealing(row, book):
         _deal_card(row, action, book)
+    elif engine.unturned(row):
+        _turn_card(row, action)
+        return
     else:
         engine.apply(row, action, book)
     if row["stock_next"] > turned:
@@ -94,7 +87,7 @@ def _advance(
         _move(row, action, book)
         if row["phase"] == PHASE_OVER:
             return TERMINAL, 0, 0, 0
-        if _turning(row) or _dealing(row, book):
+        if engine.unturned(row):
             return CHANCE, 0, 0, 0
         answers, lays, discards = engine.legal(row, book)
         action = engine.only_action(answers, lays, discards) if skip_forced else -1
@@ -110,6 +103,7 @@ def _undealt(rows: NDArray[np.void], books: NDArray[np.void]) -> None:
     row["pack"] = row["removed"] = book["pack"]
     row["stock_end"] = book["stock"]
     row["stock"][:] = NONE
+    row["phase"], row["actor"] = PHASE_TURNED, 0
 
 
 @jit
@@ -169,7 +163,8 @@ class Node:
 
     Attributes:
         setup: what all nodes of the tree share.
-        rows: the state, shape (1,) of dtype STATE; its stock is not decided.
+        rows: the state, shape (1,) of dtype STATE; its stock is not decided. Where chance is to
+            move it is in phase turned, without a face-up card and legal actions.
         dealt: the hands as they were dealt (so far), by seat, as masks.
         player: the seat to act, CHANCE or TERMINAL.
         actions: what the seat may do, sorted; empty if no seat is to act.

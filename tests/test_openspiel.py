@@ -454,7 +454,7 @@ def test_forced_moves_do_not_change_what_a_policy_is_worth() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("skip_forced", "nodes", "decisions", "longest"),
-    [(True, 863_715, 339_996, 10), (False, 1_441_359, 917_640, 16)],
+    [(True, 863_715, 339_996, 12), (False, 1_441_359, 917_640, 16)],
 )
 def test_the_tree_of_nano(skip_forced: bool, nodes: int, decisions: int, longest: int) -> None:
     players: Counter[int] = Counter()
