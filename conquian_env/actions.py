@@ -6,7 +6,7 @@ hand · 43 + c ``discard`` card c. An event is one byte: bit 7 the seat, the res
 card c.
 """
 
-from conquian_env.cards import NUM_CARDS, card, card_name
+from conquian_env.cards import NUM_CARDS, card, card_ids, card_name
 from conquian_env.errors import IllegalActionError
 
 PASS, TAKE, FORCE = 0, 1, 2
@@ -19,6 +19,13 @@ SEAT_BIT = 7
 SEAT_FLAG, CODE_MASK = 1 << SEAT_BIT, (1 << SEAT_BIT) - 1
 
 _ANSWERS = ("pass", "take", "force")
+
+
+def action_ids(answers: int, lays: int, discards: int) -> list[int]:
+    """The sorted ids in the three masks of ``engine.legal``."""
+    actions = [action for action in (PASS, TAKE, FORCE) if answers >> action & 1]
+    actions += [LAY + card_id for card_id in card_ids(lays)]
+    return actions + [DISCARD + card_id for card_id in card_ids(discards)]
 
 
 def action_name(action: int) -> str:

@@ -35,7 +35,7 @@ def deal(row: np.void, seed: int, number: int, book: np.void) -> None:
 
 @jit
 def deal_cards(row: np.void, book: np.void) -> None:
-    """Two hands and the stock, in the order of the shuffled pack (2.1)."""
+    """Two hands and the stock (2.1), and the play begins."""
     clear(row)
     row["pack"] = book["pack"]
     ranks, size = book["ranks"], book["deal"]
@@ -57,7 +57,7 @@ def deal_cards(row: np.void, book: np.void) -> None:
 
 @jit
 def begin(row: np.void, book: np.void) -> None:
-    """The first card is turned for the seat that starts (3.1); an exchange comes before that."""
+    """The hands are dealt: the seat that starts turns a card, or gives one (2.1, 3.1, 6)."""
     if book["exchange"]:
         row["phase"], row["actor"] = PHASE_GIVE, starter(row)
     else:
@@ -88,7 +88,7 @@ def legal(row: np.void, book: np.void) -> tuple[int, int, int]:
     """The legal actions as three masks: answers (bits PASS, TAKE, FORCE), lays, discards."""
     seat, phase = row["actor"], row["phase"]
     hand, table = row["hand"][seat], row["table"][seat]
-    if phase == PHASE_OVER:
+    if phase == PHASE_OVER or unturned(row):
         return 0, 0, 0
     if phase == PHASE_FORCE:
         return 1 << PASS | 1 << FORCE, 0, 0
@@ -190,6 +190,12 @@ def turn(row: np.void, seat: int) -> None:
     row["face_up"], row["source"] = face_up, SOURCE_TURNED
     row["phase"], row["actor"] = PHASE_TURNED, seat
     record(row, seat, TURN + face_up)
+
+
+@jit
+def unturned(row: np.void) -> bool:
+    """Whether a card is about to be turned: a ``tree`` leaves to chance which, and nobody acts."""
+    return bool(row["phase"] == PHASE_TURNED and row["face_up"] == NONE)
 
 
 @jit

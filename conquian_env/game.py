@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conquian_env import engine
-from conquian_env.actions import DISCARD, FORCE, LAY, NUM_ACTIONS, PASS, TAKE, action_name
+from conquian_env.actions import DISCARD, FORCE, LAY, NUM_ACTIONS, TAKE, action_ids, action_name
 from conquian_env.cards import NUM_CARDS, card_ids, card_mask, card_name, card_names
 from conquian_env.deal import check_deal, seed_bits, unsigned
 from conquian_env.engine import later_cards
@@ -234,10 +234,7 @@ class Game:
 
     def legal_actions(self) -> list[int]:
         """Sorted ids of what the actor may do; empty when the deal is over."""
-        answers, lays, discards = map(int, _legal(self._rows, self._books))
-        actions = [action for action in (PASS, TAKE, FORCE) if answers >> action & 1]
-        actions += [LAY + card_id for card_id in card_ids(lays)]
-        return actions + [DISCARD + card_id for card_id in card_ids(discards)]
+        return action_ids(*_legal(self._rows, self._books))
 
     def legal_mask(self) -> NDArray[np.int8]:
         """The legal actions as int8 [83] of 0 and 1."""

@@ -194,13 +194,17 @@ def _sums(choices: list[set[int]]) -> set[int]:
     return sums
 
 
+_SMALL = {"suits": 4, "ranks": 3, "deal": 5, "lay_order": "ascending"}
 PRESETS: dict[str, dict[str, Any]] = {
     "classic": {},
     "classic-1.1": {"seven_jack_adjacent": False},
     "bicycle": {"hand_melds": True, "force_source": "discard"},
     "mexican": {"deal": 8, "exchange": True, "hand_melds": True},
     "nine": {"deal": 9},
-    "nano": {"suits": 3, "ranks": 4, "deal": 5, "stock": 1, "lay_order": "ascending"},
+    # Small decks, for exact work: chosen by the size of their trees, see RULES.md.
+    "nano": _SMALL | {"stock": 1},
+    "micro": _SMALL,
+    "mini": _SMALL | {"stock": 1, "exchange": True, "hand_melds": True},
 }
 
 

@@ -30,7 +30,7 @@ from training.exact import (
     uniform_strategy,
     value,
 )
-from training.tree import game_tree
+from training.sequence_form import sequence_form
 
 TINY = (
     RuleSet(suits=3, ranks=3, deal=2, stock=1),
@@ -206,23 +206,23 @@ def slow_value(group: list[Seen], policy: Any) -> float:
 
 @pytest.mark.parametrize("rules", TINY, ids=str)
 def test_values_and_best_responses_are_those_found_the_slow_way(rules: RuleSet) -> None:
-    tree, dealt = game_tree(rules), deals(rules)
+    form, dealt = sequence_form(rules), deals(rules)
     starts = {seat: split(seat, dealt) for seat in (0, 1)}
     for policy, strategy in (
-        (equal, uniform_strategy(tree)),
-        (hashed, agent_strategy(tree, Hashed())),
-        (likeliest, agent_strategy(tree, Likeliest())),
+        (equal, uniform_strategy(form)),
+        (hashed, agent_strategy(form, Hashed())),
+        (likeliest, agent_strategy(form, Likeliest())),
     ):
-        assert value(tree, strategy) == pytest.approx(slow_value(dealt, policy), abs=1e-12)
+        assert value(form, strategy) == pytest.approx(slow_value(dealt, policy), abs=1e-12)
         for seat in (0, 1):
             slow = sum(slow_best(seat, group, policy) for group in starts[seat])
-            assert best_response(tree, seat, strategy) == pytest.approx(slow, abs=1e-12)
+            assert best_response(form, seat, strategy) == pytest.approx(slow, abs=1e-12)
 
 
 @pytest.mark.parametrize("rules", TINY, ids=str)
 def test_the_tree_is_the_game(rules: RuleSet) -> None:
     """Histories and information states, counted on the oracle."""
-    tree, group = game_tree(rules), deals(rules)
+    form, group = sequence_form(rules), deals(rules)
     histories: set[object] = set()
     states: tuple[set[object], set[object]] = set(), set()
     while group:
@@ -231,45 +231,45 @@ def test_the_tree_is_the_game(rules: RuleSet) -> None:
             if len(seen.oracle.legal()) > 1:
                 states[seen.oracle.actor].add(seen.state(seen.oracle.actor))
         group = [seen.after(action, 1.0) for seen in group for action in seen.oracle.legal()]
-    assert tree.histories == len(histories)
-    assert [len(parent) for parent in tree.parent] == [len(states[0]), len(states[1])]
-    assert [len(action) for action in tree.action] == [first[-1] for first in tree.first]
+    assert form.histories == len(histories)
+    assert [len(parent) for parent in form.parent] == [len(states[0]), len(states[1])]
+    assert [len(action) for action in form.action] == [first[-1] for first in form.first]
 
 
 def test_cfr_comes_to_an_equilibrium() -> None:
-    tree = game_tree("nano")
-    cfr, last = CFR(tree), nash_conv(tree, uniform_strategy(tree))
+    form = sequence_form("nano")
+    cfr, last = CFR(form), nash_conv(form, uniform_strategy(form))
     assert last > 0.1
     for _ in range(3):
         cfr.step(20)
-        now = nash_conv(tree, cfr.average)
+        now = nash_conv(form, cfr.average)
         assert now < last
         last = now
     assert last < 1e-4
     average = cfr.average
-    low, high = -best_response(tree, 1, average), best_response(tree, 0, average)
-    assert low <= value(tree, average) <= high
-    assert 0 < draw_rate(tree, average) < 1
+    low, high = -best_response(form, 1, average), best_response(form, 0, average)
+    assert low <= value(form, average) <= high
+    assert 0 < draw_rate(form, average) < 1
 
 
 def test_random_strategies_are_strategies() -> None:
-    tree = game_tree(TINY[0])
-    one, other = random_strategy(tree, 1), random_strategy(tree, 2)
+    form = sequence_form(TINY[0])
+    one, other = random_strategy(form, 1), random_strategy(form, 2)
     for seat in (0, 1):
-        sums = np.add.reduceat(one[seat], tree.first[seat][:-1])
+        sums = np.add.reduceat(one[seat], form.first[seat][:-1])
         np.testing.assert_allclose(sums, 1)
         assert (one[seat] != other[seat]).any()
-    assert nash_conv(tree, one) > 0
+    assert nash_conv(form, one) > 0
 
 
 def test_an_agent_is_scored_by_what_it_plays() -> None:
-    tree = game_tree("nano")
-    random = agent_strategy(tree, make_agent("random"))
-    for strategy, uniform in zip(random, uniform_strategy(tree), strict=True):
+    form = sequence_form("nano")
+    random = agent_strategy(form, make_agent("random"))
+    for strategy, uniform in zip(random, uniform_strategy(form), strict=True):
         np.testing.assert_allclose(strategy, uniform, rtol=1e-6)
-    greedy = agent_strategy(tree, make_agent("greedy"))
+    greedy = agent_strategy(form, make_agent("greedy"))
     assert set(np.concatenate(greedy)) == {0.0, 1.0}
-    assert nash_conv(tree, greedy) > nash_conv(tree, random)  # on so small a deck
+    assert nash_conv(form, greedy) > nash_conv(form, random)  # on so small a deck
 
 
 class Broken:
@@ -295,18 +295,18 @@ class Broken:
 )
 def test_what_is_no_strategy_is_refused(spoil: Any, message: str) -> None:
     with pytest.raises(AgentError, match=message):
-        agent_strategy(game_tree(TINY[0]), Broken(spoil), "mine")
+        agent_strategy(sequence_form(TINY[0]), Broken(spoil), "mine")
 
 
 def test_a_doubled_game_is_refused() -> None:
     with pytest.raises(OptionError, match="draw='double'"):
-        game_tree(RuleSet(suits=3, ranks=3, deal=2, draw="double"))
+        sequence_form(RuleSet(suits=3, ranks=3, deal=2, draw="double"))
 
 
 def test_the_command_prints_size_value_and_scores(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nano", "--agents", "random"]) == 0
     printed = capsys.readouterr().out
-    assert f"nano: {game_tree('nano').histories:,} histories" in printed
+    assert f"nano: {sequence_form('nano').histories:,} histories" in printed
     lines = [line.split(" NashConv ")[-1] for line in printed.splitlines()[-2:]]
     assert lines[0] == lines[1]  # uniform play, said in two ways
 

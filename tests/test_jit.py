@@ -12,6 +12,8 @@ import numpy as np
 import conquian_env
 from conquian_env import Batch, Game, RuleSet
 from conquian_env.jit import DISABLED
+from conquian_env.rules import rule_set
+from conquian_env.tree import Node
 from tests.playing import playthroughs
 
 PACKAGE = Path(conquian_env.__file__).parent
@@ -74,6 +76,20 @@ def digest_of_batches(rules: RuleSet | str) -> str:
     return digest.hexdigest()
 
 
+def digest_of_trees(rules: RuleSet | str) -> str:
+    digest = hashlib.sha256()
+    for seed in range(4):
+        node, rng = (
+            Node.root(rule_set(rules), skip_forced=seed % 2 == 1),
+            np.random.default_rng(seed),
+        )
+        while moves := node.actions or list(node.draws):
+            node = node.child(int(rng.choice(moves)))
+            known = [node.information(seat) + node.observation_text(seat) for seat in (0, 1)]
+            digest.update(repr((node.player, node.draws, known, node.resample(0, rng))).encode())
+    return digest.hexdigest()
+
+
 def digests() -> list[str]:
     """Of presets and of rule sets that differ in every other field."""
     rules = (
@@ -83,13 +99,14 @@ def digests() -> list[str]:
         RuleSet(deal=7, force="auto", force_source="discard"),
         RuleSet(first_card="dealt", hand_melds=True, suits=3, ranks=8, deal=7, stock=6),
     )
-    return [digest(each) for each in rules for digest in (digest_of_games, digest_of_batches)]
+    kinds = (digest_of_games, digest_of_batches, digest_of_trees)
+    return [digest(each) for each in rules for digest in kinds]
 
 
 def test_games_are_the_same_with_the_jit_off_and_on() -> None:
     code = "from tests.test_jit import DISABLED, digests; print(DISABLED, *digests())"
     here = digests()
-    assert len(set(here)) == 10
+    assert len(set(here)) == 15
     there = python(code, NUMBA_DISABLE_JIT="0" if DISABLED else "1")
     assert there.split() == [str(not DISABLED), *here]
 

@@ -27,6 +27,7 @@ def test_python_snippets_and_console_sessions(capsys, monkeypatch, tmp_path):
     printed = capsys.readouterr().out
     assert "['pass', 'take']" in printed
     assert "(4096, 416) (4096, 83)" in printed
+    assert "0.3857" in printed  # the exploitability of the OpenSpiel game
     score, low, high = map(float, re.search(r"([+-]\S+) \[(\S+), (\S+)\]", printed).groups())
     assert low < score < high < 0  # who never takes loses to greedy
     assert all(text in printed for text in snippets("text"))

@@ -1,8 +1,8 @@
 """Exact game theory on small decks: equilibria by CFR+, best responses, NashConv of any agent.
 
 ``python -m training.exact nano --agents random greedy`` prints the size of a game, its value, and
-how much a best response would win against each agent. A *strategy* gives each sequence of a
-``GameTree`` the probability of its action; a *plan* the probability that its owner plays up to it.
+how much a best response would win against each agent. A *strategy* gives each sequence (see
+``sequence_form``) the probability of its action, a *plan* that of all its owner's actions up to it.
 """
 
 import argparse
@@ -23,28 +23,30 @@ from conquian_env.jit import jit
 from conquian_env.seeds import derive
 from conquian_env.view import views_of
 from training.match import ask, check_plays
-from training.tree import Found, GameTree, game_tree
+from training.sequence_form import Found, SequenceForm, sequence_form
 
 Floats = NDArray[np.float64]
 Strategy = tuple[Floats, Floats]  # by seat, [sequences]
 
 
-def uniform_strategy(tree: GameTree) -> Strategy:
+def uniform_strategy(form: SequenceForm) -> Strategy:
     """Every action of an information state is equally likely."""
-    one, other = (_normal(tree.first[s], np.ones(len(tree.action[s]))) for s in range(2))
+    one, other = (_normal(form.first[s], np.ones(len(form.action[s]))) for s in range(2))
     return one, other
 
 
-def random_strategy(tree: GameTree, seed: int) -> Strategy:
+def random_strategy(form: SequenceForm, seed: int) -> Strategy:
     """Probabilities drawn anew for every information state, uniform on the simplex."""
     rng = np.random.default_rng(seed)
     one, other = (
-        _normal(tree.first[s], rng.exponential(size=len(tree.action[s]))) for s in range(2)
+        _normal(form.first[s], rng.exponential(size=len(form.action[s]))) for s in range(2)
     )
     return one, other
 
 
-def agent_strategy(tree: GameTree, agent: Agent, name: str = "agent", seed: int = 0) -> Strategy:
+def agent_strategy(
+    form: SequenceForm, agent: Agent, name: str = "agent", seed: int = 0
+) -> Strategy:
     """What an agent does in every information state.
 
     Its ``probabilities`` are asked for; an agent without them is asked to ``act``, with a seed
@@ -53,24 +55,24 @@ def agent_strategy(tree: GameTree, agent: Agent, name: str = "agent", seed: int 
     Raises:
         AgentError: the agent cannot play these rules, or its answer is no strategy.
     """
-    check_plays(name, agent, tree.rules)
-    strategy = np.ones_like(tree.action[0], np.float64), np.ones_like(tree.action[1], np.float64)
+    check_plays(name, agent, form.rules)
+    strategy = np.ones_like(form.action[0], np.float64), np.ones_like(form.action[1], np.float64)
     filled = [0, 0]
 
     def visit(found: Found) -> None:
         seeds = derive("exact", seed, found.keys & WORD, found.keys >> 32 & WORD)
-        views = views_of(found.rows, tree.rules, seeds)
+        views = views_of(found.rows, form.rules, seeds)
         probabilities = _probabilities(name, agent, views)
         for seat in range(2):
             rows = np.flatnonzero(found.seats == seat)
             states = slice(filled[seat], filled[seat] + len(rows))
             filled[seat] = states.stop
-            ends = tree.first[seat][states.start : states.stop + 1]
+            ends = form.first[seat][states.start : states.stop + 1]
             row = np.repeat(rows, np.diff(ends))
             sequences = slice(ends[0], ends[-1])
-            strategy[seat][sequences] = probabilities[row, tree.action[seat][sequences]]
+            strategy[seat][sequences] = probabilities[row, form.action[seat][sequences]]
 
-    game_tree(tree.rules, visit)
+    sequence_form(form.rules, visit)
     return strategy
 
 
@@ -99,33 +101,33 @@ def _probabilities(name: str, agent: Agent, views: Views) -> Floats:
 # --- measuring ---
 
 
-def value(tree: GameTree, strategy: Strategy) -> float:
+def value(form: SequenceForm, strategy: Strategy) -> float:
     """What seat 0 wins on average."""
-    return float((tree.win_value * _reached(tree, strategy)).sum())
+    return float((form.win_value * _reached(form, strategy)).sum())
 
 
-def draw_rate(tree: GameTree, strategy: Strategy) -> float:
+def draw_rate(form: SequenceForm, strategy: Strategy) -> float:
     """How often nobody wins."""
-    return float(1 - (np.abs(tree.win_value) * _reached(tree, strategy)).sum())
+    return float(1 - (np.abs(form.win_value) * _reached(form, strategy)).sum())
 
 
-def _reached(tree: GameTree, strategy: Strategy) -> Floats:
+def _reached(form: SequenceForm, strategy: Strategy) -> Floats:
     """How likely both seats play to each end that is won; float64 [wins]."""
-    one, other = (_plan(tree.parent[s], tree.first[s], strategy[s]) for s in range(2))
-    reached: Floats = one[tree.win_sequence[:, 0]] * other[tree.win_sequence[:, 1]]
+    one, other = (_plan(form.parent[s], form.first[s], strategy[s]) for s in range(2))
+    reached: Floats = one[form.win_sequence[:, 0]] * other[form.win_sequence[:, 1]]
     return reached
 
 
-def best_response(tree: GameTree, seat: int, strategy: Strategy) -> float:
+def best_response(form: SequenceForm, seat: int, strategy: Strategy) -> float:
     """What ``seat`` wins on average if it plays its best against the other's strategy."""
     other = 1 - seat
-    plan = _plan(tree.parent[other], tree.first[other], strategy[other])
-    return _best(tree.parent[seat], tree.first[seat], _earned(tree, seat, plan))
+    plan = _plan(form.parent[other], form.first[other], strategy[other])
+    return _best(form.parent[seat], form.first[seat], _earned(form, seat, plan))
 
 
-def nash_conv(tree: GameTree, strategy: Strategy) -> float:
+def nash_conv(form: SequenceForm, strategy: Strategy) -> float:
     """What both seats together would gain by playing their best responses; 0 in equilibrium."""
-    return best_response(tree, 0, strategy) + best_response(tree, 1, strategy)
+    return best_response(form, 0, strategy) + best_response(form, 1, strategy)
 
 
 # --- learning ---
@@ -138,21 +140,21 @@ class CFR:
     weighs iteration t by t squared.
     """
 
-    def __init__(self, tree: GameTree) -> None:
-        self.tree, self.iterations = tree, 0
-        self.current = uniform_strategy(tree)
-        self._plans = [_plan(tree.parent[s], tree.first[s], self.current[s]) for s in range(2)]
+    def __init__(self, form: SequenceForm) -> None:
+        self.form, self.iterations = form, 0
+        self.current = uniform_strategy(form)
+        self._plans = [_plan(form.parent[s], form.first[s], self.current[s]) for s in range(2)]
         self._regrets = [np.zeros_like(strategy) for strategy in self.current]
         self._sums = [np.zeros_like(strategy) for strategy in self.current]
 
     def step(self, iterations: int = 1) -> None:
         """Learn on."""
-        tree = self.tree
+        form = self.form
         for _ in range(iterations):
             self.iterations += 1
             for seat in range(2):
-                parent, first = tree.parent[seat], tree.first[seat]
-                earned = _earned(tree, seat, self._plans[1 - seat])
+                parent, first = form.parent[seat], form.first[seat]
+                earned = _earned(form, seat, self._plans[1 - seat])
                 _learn(parent, first, earned, self.current[seat], self._regrets[seat])
                 self._plans[seat] = _plan(parent, first, self.current[seat])
                 self._sums[seat] += self.iterations**2 * self._plans[seat]
@@ -160,18 +162,18 @@ class CFR:
     @property
     def average(self) -> Strategy:
         """The strategy that converges to an equilibrium."""
-        one, other = (_normal(self.tree.first[s], self._sums[s]) for s in range(2))
+        one, other = (_normal(self.form.first[s], self._sums[s]) for s in range(2))
         return one, other
 
 
 # --- over all information states of a seat ---
 
 
-def _earned(tree: GameTree, seat: int, other_plan: Floats) -> Floats:
+def _earned(form: SequenceForm, seat: int, other_plan: Floats) -> Floats:
     """What each sequence of ``seat`` earns at the ends it comes to, against the other's plan."""
-    own, other = tree.win_sequence[:, seat], tree.win_sequence[:, 1 - seat]
-    worth = tree.win_value if seat == 0 else -tree.win_value
-    sums = np.bincount(own, worth * other_plan[other], len(tree.action[seat]))
+    own, other = form.win_sequence[:, seat], form.win_sequence[:, 1 - seat]
+    worth = form.win_value if seat == 0 else -form.win_value
+    sums = np.bincount(own, worth * other_plan[other], len(form.action[seat]))
     return sums.astype(np.float64)
 
 
@@ -243,47 +245,47 @@ def main(arguments: list[str] | None = None) -> int:
         agents = {spec: make_agent(spec) for spec in options.agents}
         rules = RuleSet.preset(options.rules)
         start = time.monotonic()
-        tree = game_tree(rules)
-        _print_size(options.rules, tree, time.monotonic() - start)
-        _solve(tree, options.nash_conv, options.iterations)
-        _print_score("uniform", tree, uniform_strategy(tree))
+        form = sequence_form(rules)
+        _print_size(options.rules, form, time.monotonic() - start)
+        _solve(form, options.nash_conv, options.iterations)
+        _print_score("uniform", form, uniform_strategy(form))
         for spec, agent in agents.items():
-            _print_score(spec, tree, agent_strategy(tree, agent, spec))
+            _print_score(spec, form, agent_strategy(form, agent, spec))
     except (ConquianError, MemoryError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
 
 
-def _print_size(name: str, tree: GameTree, seconds: float) -> None:
-    states, sequences = (len(p) for p in tree.parent), (len(a) for a in tree.action)
-    print(f"{name}: {tree.histories:,} histories, {len(tree.win_value):,} of them won")
+def _print_size(name: str, form: SequenceForm, seconds: float) -> None:
+    states, sequences = (len(p) for p in form.parent), (len(a) for a in form.action)
+    print(f"{name}: {form.histories:,} histories, {len(form.win_value):,} of them won")
     print("information states by seat: {:,} and {:,}".format(*states))
     print("sequences by seat: {:,} and {:,}".format(*sequences))
-    print(f"tree built in {seconds:.1f} s")
+    print(f"built in {seconds:.1f} s")
 
 
-def _solve(tree: GameTree, target: float, most: int) -> None:
-    start, cfr = time.monotonic(), CFR(tree)
+def _solve(form: SequenceForm, target: float, most: int) -> None:
+    start, cfr = time.monotonic(), CFR(form)
     print("iterations   NashConv    value of seat 0       draws     time  peak memory")
     while cfr.iterations < most:
         cfr.step(min(10, most - cfr.iterations))
         average = cfr.average
-        high, low = best_response(tree, 0, average), -best_response(tree, 1, average)
+        high, low = best_response(form, 0, average), -best_response(form, 1, average)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(
             f"{cfr.iterations:10} {high - low:10.7f}  {low:+.5f} to {high:+.5f} "
-            f"{draw_rate(tree, average):9.4f} {time.monotonic() - start:6.1f} s {peak:8,.0f} MB",
+            f"{draw_rate(form, average):9.4f} {time.monotonic() - start:6.1f} s {peak:8,.0f} MB",
             flush=True,
         )
         if high - low < target:
             return
 
 
-def _print_score(name: str, tree: GameTree, strategy: Strategy) -> None:
+def _print_score(name: str, form: SequenceForm, strategy: Strategy) -> None:
     print(
-        f"{name}: NashConv {nash_conv(tree, strategy):.5f}, against itself "
-        f"{value(tree, strategy):+.5f} with {draw_rate(tree, strategy):.4f} draws"
+        f"{name}: NashConv {nash_conv(form, strategy):.5f}, against itself "
+        f"{value(form, strategy):+.5f} with {draw_rate(form, strategy):.4f} draws"
     )
 
 

@@ -46,7 +46,7 @@ class Found(NamedTuple):
 
 
 @dataclass(frozen=True)
-class GameTree:
+class SequenceForm:
     """A game in sequence form; pairs are by seat.
 
     Attributes:
@@ -55,7 +55,7 @@ class GameTree:
         action: uint8 [sequences] each; that of sequence 0 has no meaning.
         win_sequence: int32 [wins, 2], the last sequences of both seats at each end that is won.
         win_value: float64 [wins], the payoff to seat 0 times the probability of the cards.
-        histories: nodes of the game tree, single choices included.
+        histories: nodes of the game form, single choices included.
     """
 
     rules: RuleSet
@@ -68,7 +68,7 @@ class GameTree:
 
 
 class _Growing(NamedTuple):
-    """A tree in the making, in arrays with room to spare; by seat they are [2, capacity]."""
+    """A form in the making, in arrays with room to spare; by seat they are [2, capacity]."""
 
     counts: NDArray[np.int64]
     slots: NDArray[np.int64]  # [2**k, 2]: hash table from keys to information states
@@ -82,7 +82,9 @@ class _Growing(NamedTuple):
     keys: NDArray[np.int64]
 
 
-def game_tree(rules: RuleSet | str, visit: Callable[[Found], None] | None = None) -> GameTree:
+def sequence_form(
+    rules: RuleSet | str, visit: Callable[[Found], None] | None = None
+) -> SequenceForm:
     """Follow every play of every deal.
 
     Args:
@@ -98,17 +100,17 @@ def game_tree(rules: RuleSet | str, visit: Callable[[Found], None] | None = None
     pack = card_ids(pack_mask(rules))
     hands = np.array([card_mask(hand) for hand in itertools.combinations(pack, rules.deal)])
     chance = 1 / (len(hands) * math.comb(len(pack) - rules.deal, rules.deal))
-    books, stack, tree = rulebook(rules), np.zeros(MAX_EVENTS, STATE), _room(4 * SPACE)
+    books, stack, form = rulebook(rules), np.zeros(MAX_EVENTS, STATE), _room(4 * SPACE)
     for hand0 in hands:
         hands1, done = hands[hands & hand0 == 0], 0
         while done < len(hands1):
-            done = _follow_hands(int(hand0), hands1, done, chance, stack, books, tree)
-            new = tree.counts[NEW]
+            done = _follow_hands(int(hand0), hands1, done, chance, stack, books, form)
+            new = form.counts[NEW]
             if visit and new > 0:
-                visit(Found(tree.rows[:new], tree.seats[:new], tree.keys[:new]))
-            tree.counts[NEW] = 0
-            tree = _more_room(tree)
-    return _finished(rules, tree)
+                visit(Found(form.rows[:new], form.seats[:new], form.keys[:new]))
+            form.counts[NEW] = 0
+            form = _more_room(form)
+    return _finished(rules, form)
 
 
 # --- following the play ---
@@ -122,15 +124,15 @@ def _follow_hands(
     chance: float,
     stack: NDArray[np.void],
     books: NDArray[np.void],
-    tree: _Growing,
+    form: _Growing,
 ) -> int:
     """Follow ``hand0`` against the hands from ``done`` on, as far as there is space."""
     start, begin = int(np.int64(0)), int(np.int64(BEGIN))  # to numba a plain 0 is another type
-    while done < len(hands1) and _has_space(tree):
+    while done < len(hands1) and _has_space(form):
         _deal(stack[0], hand0, hands1[done], books[0])
         _follow(
             start, begin, start, start, (start, start), chance, (hand0, hands1[done]), stack,
-            books[0], tree,
+            books[0], form,
         )  # fmt: skip
         done += 1
     return done
@@ -162,7 +164,7 @@ def _follow(
     dealt: tuple[int, int],
     stack: NDArray[np.void],
     book: np.void,
-    tree: _Growing,
+    form: _Growing,
 ) -> None:
     """Play ``action`` in the state at ``depth`` with each card it may turn, and all that follows.
 
@@ -182,15 +184,15 @@ def _follow(
         after0, after1 = word0, word1
         for event in range(stack[depth]["events"], row["events"]):
             after0, after1 = threefry(after0, after1, int(row["history"][event]), 0)
-        tree.counts[HISTORIES] += 1
+        form.counts[HISTORIES] += 1
         if row["phase"] == PHASE_OVER:
-            _end(row, own, chance / cards, tree)
+            _end(row, own, chance / cards, form)
         seat, (answers, lays, discards) = int(row["actor"]), engine.legal(row, book)
         choices = count(answers) + count(lays) + count(discards)
         sequence = own[seat]
         if choices > 1:
             key = _key(row, seat, after0, after1, dealt[seat])
-            sequence = _information_state(row, seat, own[seat], choices, key, tree)
+            sequence = _information_state(row, seat, own[seat], choices, key, form)
         low, high = answers | lays << LAY, discards
         while low | high:
             if low:
@@ -198,10 +200,10 @@ def _follow(
             else:
                 answer, high = DISCARD + lowest(high), high & (high - 1)
             if choices > 1:
-                tree.action[seat, sequence] = answer
+                form.action[seat, sequence] = answer
             now = (sequence, own[1]) if seat == 0 else (own[0], sequence)
             _follow(
-                depth + 1, answer, after0, after1, now, chance / cards, dealt, stack, book, tree
+                depth + 1, answer, after0, after1, now, chance / cards, dealt, stack, book, form
             )
             sequence += 1
         _swap(stack[depth]["stock"], place, turn)
@@ -215,16 +217,16 @@ def _swap(stock: NDArray[np.int8], place: int, further: int) -> None:
 
 
 @jit
-def _end(row: np.void, own: tuple[int, int], chance: float, tree: _Growing) -> None:
+def _end(row: np.void, own: tuple[int, int], chance: float, form: _Growing) -> None:
     """Keep an end that somebody wins."""
-    won, number = engine.payoff(row), tree.counts[WINS]
+    won, number = engine.payoff(row), form.counts[WINS]
     if won == 0:
         return
-    if number == len(tree.win_value):
+    if number == len(form.win_value):
         raise MemoryError("two hands have more wins than SPACE")
-    tree.win_sequence[number, 0], tree.win_sequence[number, 1] = own
-    tree.win_value[number] = won * chance
-    tree.counts[WINS] += 1
+    form.win_sequence[number, 0], form.win_sequence[number, 1] = own
+    form.win_value[number] = won * chance
+    form.counts[WINS] += 1
 
 
 @jit
@@ -240,32 +242,32 @@ def _key(row: np.void, seat: int, word0: int, word1: int, dealt: int) -> int:
 
 @jit
 def _information_state(
-    row: np.void, seat: int, own: int, choices: int, key: int, tree: _Growing
+    row: np.void, seat: int, own: int, choices: int, key: int, form: _Growing
 ) -> int:
     """The first sequence of what the seat has seen, be it new or known."""
-    slot = _slot(tree.slots, key)
-    number = tree.slots[slot, 1]
+    slot = _slot(form.slots, key)
+    number = form.slots[slot, 1]
     if number == NONE:
-        return _new_state(row, seat, own, choices, key, slot, tree)
-    if tree.parent[seat, number] != own:
+        return _new_state(row, seat, own, choices, key, slot, form)
+    if form.parent[seat, number] != own:
         raise RuntimeError("two information states have the same hash")
-    return int(tree.first[seat, number])
+    return int(form.first[seat, number])
 
 
 @jit
 def _new_state(
-    row: np.void, seat: int, own: int, choices: int, key: int, slot: int, tree: _Growing
+    row: np.void, seat: int, own: int, choices: int, key: int, slot: int, form: _Growing
 ) -> int:
-    number, first = tree.counts[seat], tree.counts[SEQUENCES + seat]
-    new = tree.counts[NEW]
-    if new == len(tree.rows) or first + choices > tree.action.shape[1]:
+    number, first = form.counts[seat], form.counts[SEQUENCES + seat]
+    new = form.counts[NEW]
+    if new == len(form.rows) or first + choices > form.action.shape[1]:
         raise MemoryError("two hands have more information states than SPACE")
-    tree.slots[slot, 0], tree.slots[slot, 1] = key, number
-    tree.parent[seat, number], tree.first[seat, number] = own, first
-    tree.rows[new], tree.seats[new], tree.keys[new] = row, seat, key
-    tree.counts[seat] += 1
-    tree.counts[SEQUENCES + seat] += choices
-    tree.counts[NEW] += 1
+    form.slots[slot, 0], form.slots[slot, 1] = key, number
+    form.parent[seat, number], form.first[seat, number] = own, first
+    form.rows[new], form.seats[new], form.keys[new] = row, seat, key
+    form.counts[seat] += 1
+    form.counts[SEQUENCES + seat] += choices
+    form.counts[NEW] += 1
     return int(first)
 
 
@@ -299,31 +301,31 @@ def _room(capacity: int) -> _Growing:
 
 
 @jit
-def _has_space(tree: _Growing) -> bool:
+def _has_space(form: _Growing) -> bool:
     """Whether every array has ``SPACE`` free places."""
-    states = max(tree.counts[0], tree.counts[1])
-    sequences = max(tree.counts[SEQUENCES], tree.counts[SEQUENCES + 1])
+    states = max(form.counts[0], form.counts[1])
+    sequences = max(form.counts[SEQUENCES], form.counts[SEQUENCES + 1])
     return bool(
-        states + SPACE <= tree.parent.shape[1]
-        and sequences + SPACE <= tree.action.shape[1]
-        and tree.counts[WINS] + SPACE <= len(tree.win_value)
-        and tree.counts[NEW] + SPACE <= len(tree.rows)
+        states + SPACE <= form.parent.shape[1]
+        and sequences + SPACE <= form.action.shape[1]
+        and form.counts[WINS] + SPACE <= len(form.win_value)
+        and form.counts[NEW] + SPACE <= len(form.rows)
     )
 
 
-def _more_room(tree: _Growing) -> _Growing:
+def _more_room(form: _Growing) -> _Growing:
     """Twice the size for every array that is more than half full."""
-    states, sequences = tree.counts[:2].max(), tree.counts[SEQUENCES : SEQUENCES + 2].max()
+    states, sequences = form.counts[:2].max(), form.counts[SEQUENCES : SEQUENCES + 2].max()
     longer: dict[str, NDArray[Any]] = {}
-    if 2 * states > tree.parent.shape[1]:
-        longer |= {name: _doubled(getattr(tree, name), 1) for name in ("parent", "first")}
-        longer["slots"] = np.full((2 * len(tree.slots), 2), NONE, np.int64)
-        _copy_slots(tree.slots, longer["slots"])
-    if 2 * sequences > tree.action.shape[1]:
-        longer["action"] = _doubled(tree.action, 1)
-    if 2 * tree.counts[WINS] > len(tree.win_value):
-        longer |= {n: _doubled(getattr(tree, n), 0) for n in ("win_sequence", "win_value")}
-    return tree._replace(**longer)
+    if 2 * states > form.parent.shape[1]:
+        longer |= {name: _doubled(getattr(form, name), 1) for name in ("parent", "first")}
+        longer["slots"] = np.full((2 * len(form.slots), 2), NONE, np.int64)
+        _copy_slots(form.slots, longer["slots"])
+    if 2 * sequences > form.action.shape[1]:
+        longer["action"] = _doubled(form.action, 1)
+    if 2 * form.counts[WINS] > len(form.win_value):
+        longer |= {n: _doubled(getattr(form, n), 0) for n in ("win_sequence", "win_value")}
+    return form._replace(**longer)
 
 
 def _doubled(array: NDArray[Any], axis: int) -> NDArray[Any]:
@@ -338,16 +340,16 @@ def _copy_slots(slots: NDArray[np.int64], larger: NDArray[np.int64]) -> None:
             larger[new, 0], larger[new, 1] = slots[slot, 0], slots[slot, 1]
 
 
-def _finished(rules: RuleSet, tree: _Growing) -> GameTree:
-    counts = tree.counts.tolist()
+def _finished(rules: RuleSet, form: _Growing) -> SequenceForm:
+    counts = form.counts.tolist()
     (states0, states1), (sequences0, sequences1) = counts[:2], counts[SEQUENCES : SEQUENCES + 2]
-    tree.first[0, states0], tree.first[1, states1] = sequences0, sequences1
-    return GameTree(
+    form.first[0, states0], form.first[1, states1] = sequences0, sequences1
+    return SequenceForm(
         rules=rules,
-        parent=(tree.parent[0, :states0].copy(), tree.parent[1, :states1].copy()),
-        first=(tree.first[0, : states0 + 1].copy(), tree.first[1, : states1 + 1].copy()),
-        action=(tree.action[0, :sequences0].copy(), tree.action[1, :sequences1].copy()),
-        win_sequence=tree.win_sequence[: counts[WINS]].copy(),
-        win_value=tree.win_value[: counts[WINS]].copy(),
+        parent=(form.parent[0, :states0].copy(), form.parent[1, :states1].copy()),
+        first=(form.first[0, : states0 + 1].copy(), form.first[1, : states1 + 1].copy()),
+        action=(form.action[0, :sequences0].copy(), form.action[1, :sequences1].copy()),
+        win_sequence=form.win_sequence[: counts[WINS]].copy(),
+        win_value=form.win_value[: counts[WINS]].copy(),
         histories=counts[HISTORIES],
     )
