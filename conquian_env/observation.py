@@ -131,9 +131,9 @@ def write_history(row: np.void, seat: int, out: NDArray[np.uint8]) -> None:
     for k in range(row["events"]):
         event = int(row["history"][k]) ^ int(seat) << SEAT_BIT
         if event == GAVE:
-            event = DISCARD + row["given"][seat]
+            event = DISCARD + int(row["given"][seat])
         elif event == GAVE | SEAT_FLAG and row["phase"] != PHASE_GIVE:
-            event = DISCARD + row["given"][1 - seat] | SEAT_FLAG
+            event = DISCARD + int(row["given"][1 - seat]) | SEAT_FLAG
         out[k] = event
 
 

@@ -97,7 +97,7 @@ class ConquianGame(pyspiel.Game):  # type: ignore[misc]  # pyspiel ships no type
             min_utility=-1.0,
             max_utility=1.0,
             utility_sum=0.0,
-            max_game_length=self.root.setup.max_game_length,
+            max_game_length=self.root.setup.rules.max_plies,
         )
         super().__init__(_GAME_TYPE, info, params)
 

@@ -130,6 +130,24 @@ class RuleSet:
         """What a game can be played for at most."""
         return 1 << (self.max_deals - 1) if self.draw == "double" else 1
 
+    @property
+    def max_offers(self) -> int:
+        """How often a card is put to a seat in a deal: a stock card twice, a discard once at most.
+
+        A seat's first combination takes two hand cards at least; the others may be discarded.
+        """
+        return 2 * self.stock_size + 2 * (self.deal - 2)
+
+    @property
+    def max_plies(self) -> int:
+        """Actions of a game at most.
+
+        Each offer is answered and may be insisted on; each hand card is laid or discarded once; a
+        card may be given.
+        """
+        deals = self.max_deals if self.draw == "double" else 1
+        return deals * (2 * self.max_offers + 2 * self.deal + 2 * self.exchange)
+
     @classmethod
     def preset(cls, name: str) -> Self:
         """A rule set by name, one of ``PRESETS``."""

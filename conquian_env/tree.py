@@ -143,19 +143,9 @@ class Setup(NamedTuple):
     skip_forced: bool
 
     @property
-    def max_game_length(self) -> int:
-        """Decisions of a game at most.
-
-        An offer is answered and insisted on; there are two for each stock card and one for each
-        discard. Every hand card is laid or discarded once, and two may be given.
-        """
-        dealt = 2 * self.rules.deal
-        return 2 * (2 * self.rules.stock_size + dealt) + dealt + 2 * self.rules.exchange
-
-    @property
     def max_events(self) -> int:
-        """Public events of a game at most: every decision and every card turned."""
-        return self.max_game_length + self.rules.stock_size
+        """Public events of a game at most: every action and every card turned."""
+        return self.rules.max_plies + self.rules.stock_size
 
 
 class Node:

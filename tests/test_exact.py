@@ -16,21 +16,22 @@ from numpy.typing import NDArray
 from agents import make_agent
 from agents.agent import AgentError
 from conquian_env import RuleSet, Views
-from conquian_env.actions import GAVE, NUM_ACTIONS, SEAT_FLAG, TURN
+from conquian_env.actions import FORCE, GAVE, NUM_ACTIONS, PASS, SEAT_FLAG, TURN
 from conquian_env.errors import OptionError
 from tests.oracle import DISCARD, Oracle
 from training.exact import (
     CFR,
+    Strategy,
+    action_values,
     agent_strategy,
     best_response,
-    draw_rate,
     main,
     nash_conv,
     random_strategy,
     uniform_strategy,
     value,
 )
-from training.sequence_form import sequence_form
+from training.sequence_form import SequenceForm, sequence_form
 
 TINY = (
     RuleSet(suits=3, ranks=3, deal=2, stock=1),
@@ -236,20 +237,37 @@ def test_the_tree_is_the_game(rules: RuleSet) -> None:
     assert [len(action) for action in form.action] == [first[-1] for first in form.first]
 
 
-def test_cfr_comes_to_an_equilibrium() -> None:
-    form = sequence_form("nano")
-    cfr, last = CFR(form), nash_conv(form, uniform_strategy(form))
-    assert last > 0.1
-    for _ in range(3):
-        cfr.step(20)
-        now = nash_conv(form, cfr.average)
-        assert now < last
-        last = now
-    assert last < 1e-4
-    average = cfr.average
+def solved(preset: str, target: float) -> tuple[SequenceForm, Strategy]:
+    form = sequence_form(preset)
+    cfr = CFR(form)
+    while nash_conv(form, cfr.average) > target:
+        assert cfr.iterations < 200
+        cfr.step(10)
+    return form, cfr.average
+
+
+@pytest.mark.parametrize(
+    ("preset", "worth"), [("nano", 0.01732), pytest.param("micro", 0.01299, marks=pytest.mark.slow)]
+)
+def test_the_small_decks_are_solved(preset: str, worth: float) -> None:
+    """Their values are those in RULES.md, uniform play is far from them, and insisting matters."""
+    form, average = solved(preset, 1e-4)
     low, high = -best_response(form, 1, average), best_response(form, 0, average)
-    assert low <= value(form, average) <= high
-    assert 0 < draw_rate(form, average) < 1
+    assert low <= value(form, average) <= high < low + 1e-4
+    assert low - 1e-5 < worth < high + 1e-5
+    assert nash_conv(form, uniform_strategy(form)) > 0.3
+    gains = [insisting_gains(form, seat, average) for seat in (0, 1)]
+    assert max(gain.max() for gain in gains) > 1e-8  # times the chance of one deal, 6e-5 at most
+    assert min(gain.min() for gain in gains) < 1e-8
+
+
+def insisting_gains(form: SequenceForm, seat: int, strategy: Strategy) -> NDArray[np.float64]:
+    """What insisting is worth more than letting go, wherever there is that choice."""
+    first, action = form.first[seat], form.action[seat]
+    values = action_values(form, seat, strategy)
+    force = first[:-1][action[first[1:] - 1] == FORCE] + 1  # the last action of its state
+    assert (action[force - 1] == PASS).all()
+    return values[force] - values[force - 1]
 
 
 def test_random_strategies_are_strategies() -> None:

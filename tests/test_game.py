@@ -25,6 +25,7 @@ from conquian_env.actions import (
 )
 from conquian_env.cards import NAMES
 from conquian_env.errors import IllegalActionError, PositionError, SeedError
+from conquian_env.rules import PRESETS as ALL_PRESETS
 from conquian_env.state import MAX_EVENTS
 from tests.oracle import COMBINATIONS, legal_table
 from tests.playing import play, playthroughs, random_actions
@@ -189,7 +190,7 @@ def must_take() -> Game:
 
 
 def giving() -> Game:
-    """Seat 0, without the king of spades, chooses a card to give."""
+    """Seat 0, without the king of clubs, chooses a card to give."""
     return Game("mexican", seed=4)
 
 
@@ -236,7 +237,7 @@ REFUSED = [
     (must_take, PASS, "pass: the table of seat 1 absorbs 6S, which must be taken"),
     (giving, PASS, "pass: seat 0 must choose a card to give (discard)"),
     (giving, LAY, "lay AC: seat 0 must choose a card to give (discard)"),
-    (giving, DISCARD + card("KS"), "discard KS: KS is not in the hand of seat 0"),
+    (giving, DISCARD + card("KC"), "discard KC: KC is not in the hand of seat 0"),
     (hand_melds, LAY + card("KD"), "lay KD: no legal table of seat 0 holds KD"),
     (hand_melds, DISCARD + card("KD"), "discard KD: not in phase turned; answer the face-up card"),
     (first_dealt, LAY + card("2H"), "lay 2H: not in phase turned; answer the face-up card first"),
@@ -297,14 +298,19 @@ def test_every_state_has_a_legal_action_until_the_end(rules: RuleSet) -> None:
         assert bool(game.legal_actions()) != game.is_over
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-def test_at_most_60_offers_a_deal(preset: str) -> None:
+@pytest.mark.parametrize(
+    "rules", [*map(RuleSet.preset, ALL_PRESETS), RuleSet(draw="double", max_deals=2)], ids=str
+)
+def test_no_game_is_longer_than_its_rules_say(rules: RuleSet) -> None:
     most = offers = 0
-    for game in playthroughs(preset, 40, seed=8):
-        offers = 0 if game.ply == 0 else offers
-        offers += game.phase in (Phase.TURNED, Phase.OFFERED)
-        most = max(most, offers)
-    assert 40 <= most <= 60
+    before: tuple[object, ...] = ()
+    for game in playthroughs(rules, 40, seed=8):
+        offers = 0 if len(game.history) <= 1 else offers
+        now = (game.phase, game.face_up, game.actor)
+        offers += game.phase in (Phase.TURNED, Phase.OFFERED) and now != before
+        most, before = max(most, offers), now
+        assert game.ply <= rules.max_plies
+    assert 2 * rules.stock_size <= most <= rules.max_offers
 
 
 @pytest.mark.parametrize("deal", range(2, 20))

@@ -30,6 +30,7 @@ from conquian_env.rules import PRESETS
 from conquian_env.tree import CHANCE, TERMINAL, Node
 from tests.playing import choose
 from tests.positions import VARIANTS
+from training.sequence_form import sequence_form
 
 RULES = (
     *PRESETS,
@@ -174,7 +175,7 @@ def test_names_of_moves() -> None:
     assert [state.action_to_string(move) for move in state.legal_actions()[:2]] == ["AC", "2C"]
     while state.is_chance_node():
         state.apply_action(state.legal_actions()[-1])
-    assert [state.action_to_string(move) for move in state.legal_actions()] == ["pass"]
+    assert [state.action_to_string(move) for move in state.legal_actions()] == ["pass", "take"]
 
 
 @pytest.mark.parametrize("rules", RULES)
@@ -452,11 +453,7 @@ def test_forced_moves_do_not_change_what_a_policy_is_worth() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("skip_forced", "nodes", "decisions", "longest"),
-    [(True, 863_715, 339_996, 12), (False, 1_441_359, 917_640, 16)],
-)
-def test_the_tree_of_nano(skip_forced: bool, nodes: int, decisions: int, longest: int) -> None:
+def test_the_tree_of_nano_is_as_large_as_its_sequence_form_says() -> None:
     players: Counter[int] = Counter()
 
     def visit(node: Node, played: int) -> int:
@@ -466,9 +463,9 @@ def test_the_tree_of_nano(skip_forced: bool, nodes: int, decisions: int, longest
             (visit(node.child(m), played) for m in node.actions or node.draws), default=played
         )
 
-    setup = Node.root(RuleSet.preset("nano"), skip_forced).setup
-    assert visit(Node.root(setup.rules, skip_forced), 0) == longest <= setup.max_game_length
-    assert (players.total(), players[0] + players[1]) == (nodes, decisions)
+    root = Node.root(RuleSet.preset("nano"))
+    assert visit(root, 0) == 16 <= root.setup.rules.max_plies
+    assert players.total() - players[CHANCE] == sequence_form("nano").histories
 
 
 # --- parameters and refusals ---

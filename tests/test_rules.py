@@ -3,12 +3,15 @@
 import dataclasses
 import itertools
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import conquian_env
 from conquian_env import RuleSet
 from conquian_env.errors import RuleSetError
 from conquian_env.melds import combinations
@@ -179,6 +182,14 @@ def test_the_sizes_a_table_can_have_are_those_of_some_table() -> None:
         for combo in combinations(rules):
             unions |= {union | combo for union in unions if not union & combo}
         assert rules._table_sizes() == {union.bit_count() for union in unions}
+
+
+def test_the_rules_tell_how_long_a_game_can_be() -> None:
+    text = (Path(conquian_env.__file__).parent / "RULES.md").read_text()
+    rows = re.findall(r"^\| `(\S+)` \| (\d+) \| (\d+) \|$", text, re.MULTILINE)
+    bounds = [(name, RuleSet.preset(name)) for name in PRESETS]
+    assert rows == [(name, str(r.max_offers), str(r.max_plies)) for name, r in bounds]
+    assert RuleSet(draw="double").max_plies == 4 * 132
 
 
 def test_the_presets_are_what_the_tables_play() -> None:

@@ -118,11 +118,22 @@ def _reached(form: SequenceForm, strategy: Strategy) -> Floats:
     return reached
 
 
-def best_response(form: SequenceForm, seat: int, strategy: Strategy) -> float:
-    """What ``seat`` wins on average if it plays its best against the other's strategy."""
+def action_values(form: SequenceForm, seat: int, strategy: Strategy) -> Floats:
+    """What each sequence of ``seat`` is worth if it goes on at its best; float64 [sequences].
+
+    Values are counterfactual: times the probability that the cards and the other's strategy let
+    the sequence come about. Entry 0 is the whole game.
+    """
     other = 1 - seat
     plan = _plan(form.parent[other], form.first[other], strategy[other])
-    return _best(form.parent[seat], form.first[seat], _earned(form, seat, plan))
+    values = _earned(form, seat, plan)
+    _add_best(form.parent[seat], form.first[seat], values)
+    return values
+
+
+def best_response(form: SequenceForm, seat: int, strategy: Strategy) -> float:
+    """What ``seat`` wins on average if it plays its best against the other's strategy."""
+    return float(action_values(form, seat, strategy)[0])
 
 
 def nash_conv(form: SequenceForm, strategy: Strategy) -> float:
@@ -200,11 +211,10 @@ def _normal(first: NDArray[np.int32], weights: Floats) -> Floats:
 
 
 @jit
-def _best(parent: NDArray[np.int32], first: NDArray[np.int32], earned: Floats) -> float:
-    """The most a seat can earn; ``earned`` is summed up on the way, from the last state back."""
+def _add_best(parent: NDArray[np.int32], first: NDArray[np.int32], earned: Floats) -> None:
+    """Add to each sequence the best of what can follow it, from the last state back."""
     for state in range(len(parent) - 1, -1, -1):
         earned[parent[state]] += earned[first[state] : first[state + 1]].max()
-    return float(earned[0])
 
 
 @jit
