@@ -322,3 +322,11 @@ def only_action(answers: int, lays: int, discards: int) -> int:
     if answers:
         return lowest(answers)
     return LAY + lowest(lays) if lays else DISCARD + lowest(discards)
+
+
+@jit
+def pop_action(low: int, high: int) -> tuple[int, int, int]:
+    """The lowest of the actions ``answers | lays << LAY`` and discards, and those that are left."""
+    if low:
+        return lowest(low), low & (low - 1), high
+    return DISCARD + lowest(high), low, high & (high - 1)

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conquian_env import engine
-from conquian_env.actions import DISCARD, LAY
-from conquian_env.cards import count, lowest
+from conquian_env.actions import LAY
+from conquian_env.cards import count
 from conquian_env.errors import OptionError
 from conquian_env.game import Game
 from conquian_env.jit import jit
@@ -39,11 +39,7 @@ def _walk(
     if ply + 1 == len(counts):
         return
     while low | high:
-        action = lowest(low) if low else DISCARD + lowest(high)
-        if low:
-            low &= low - 1
-        else:
-            high &= high - 1
+        action, low, high = engine.pop_action(low, high)
         rows[ply + 1] = rows[ply]
         engine.apply(rows[ply + 1], action, books[0])
         _walk(rows, ply + 1, books, counts)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conquian_env import RuleSet, engine
-from conquian_env.actions import DISCARD, LAY
+from conquian_env.actions import LAY
 from conquian_env.cards import card_ids, card_mask, count, lowest
 from conquian_env.deal import WORD, threefry
 from conquian_env.errors import OptionError
@@ -173,17 +173,10 @@ def _follow(
     place, cards, turn = int(stack[depth]["stock_next"]), 1, 0
     while turn < cards:
         _swap(stack[depth]["stock"], place, turn)
-        stack[depth + 1] = stack[depth]
-        row = stack[depth + 1]
-        if action == BEGIN:
-            engine.begin(row, book)
-        else:
-            engine.apply(row, action, book)
+        row = _played(stack, depth, action, book)
         if row["stock_next"] > place:  # a card was turned: it could be each of the unseen ones
             cards = book["suits"] * book["ranks"] - place
-        after0, after1 = word0, word1
-        for event in range(stack[depth]["events"], row["events"]):
-            after0, after1 = threefry(after0, after1, int(row["history"][event]), 0)
+        after0, after1 = _hashed(row, stack[depth]["events"], word0, word1)
         form.counts[HISTORIES] += 1
         if row["phase"] == PHASE_OVER:
             _end(row, own, chance / cards, form)
@@ -195,10 +188,7 @@ def _follow(
             sequence = _information_state(row, seat, own[seat], choices, key, form)
         low, high = answers | lays << LAY, discards
         while low | high:
-            if low:
-                answer, low = lowest(low), low & (low - 1)
-            else:
-                answer, high = DISCARD + lowest(high), high & (high - 1)
+            answer, low, high = engine.pop_action(low, high)
             if choices > 1:
                 form.action[seat, sequence] = answer
             now = (sequence, own[1]) if seat == 0 else (own[0], sequence)
@@ -208,6 +198,26 @@ def _follow(
             sequence += 1
         _swap(stack[depth]["stock"], place, turn)
         turn += 1
+
+
+@jit
+def _played(stack: NDArray[np.void], depth: int, action: int, book: np.void) -> np.void:
+    """The state after an action, kept at the next depth."""
+    stack[depth + 1] = stack[depth]
+    row: np.void = stack[depth + 1]
+    if action == BEGIN:
+        engine.begin(row, book)
+    else:
+        engine.apply(row, action, book)
+    return row
+
+
+@jit
+def _hashed(row: np.void, seen: int, word0: int, word1: int) -> tuple[int, int]:
+    """The running hash with the events after the first ``seen``."""
+    for event in range(seen, row["events"]):
+        word0, word1 = threefry(word0, word1, int(row["history"][event]), 0)
+    return word0, word1
 
 
 @jit
