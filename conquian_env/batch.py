@@ -22,7 +22,7 @@ from conquian_env.observation import (
     write_observation,
 )
 from conquian_env.rules import RuleSet, rule_set
-from conquian_env.state import PHASE_OVER, STATE
+from conquian_env.state import PHASE_OVER, STATE, copied
 from conquian_env.view import Views, views_of
 
 # Written at every step: packed legal masks [n, 3], observation and mask words, actor, reward, done.
@@ -270,7 +270,7 @@ class Batch:
         """Row ``i`` as a Game of its own."""
         if not 0 <= i < self.num_games:
             raise OptionError(f"row {i} is outside 0 to {self.num_games - 1}")
-        return Game.from_state(self.rules, self._rows[i : i + 1].copy())
+        return Game.from_state(self.rules, copied(self._rows[i : i + 1]))
 
     def views(self, index: NDArray[np.int64], seeds: NDArray[np.uint64]) -> Views:
         """What the actors of some rows know, for an agent.
@@ -294,7 +294,7 @@ class Batch:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         rules, rows, *rest = state["place"]
-        self._allocate(rules, rows.copy(), *rest)
+        self._allocate(rules, copied(rows), *rest)
         own: tuple[NDArray[Any], ...] = self._outputs
         for array, saved in zip(own, state["outputs"], strict=True):
             array[...] = saved

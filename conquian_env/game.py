@@ -21,7 +21,7 @@ from conquian_env.melds import can_complete, rulebook, split
 from conquian_env.observation import OBSERVATION_SIZE, write_observation
 from conquian_env.position import from_values, to_values, unnamed
 from conquian_env.rules import RuleSet, rule_set
-from conquian_env.state import NONE, PHASES, STATE, Phase, Source
+from conquian_env.state import NONE, PHASES, STATE, Phase, Source, copied
 from conquian_env.view import View, view_of
 
 JSON_FORMAT = "conquian-game-2"
@@ -358,7 +358,7 @@ class Game:
 
     def to_state(self) -> NDArray[np.void]:
         """A copy of the state, an array of shape (1,) as ``from_state`` wants it."""
-        return self._rows.copy()
+        return copied(self._rows)
 
     def copy(self) -> Self:
         """An independent game in the same state."""

@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 import numpy as np
+from numpy.typing import NDArray
 
 from conquian_env.cards import NUM_CARDS
 
@@ -65,3 +66,8 @@ STATE = np.dtype(
     ],
     align=True,
 )
+
+
+def copied(rows: NDArray[np.void]) -> NDArray[np.void]:
+    """A copy of STATE rows, made of bytes: NumPy copies field by field, three times slower."""
+    return rows.view(np.uint8).copy().view(STATE)

@@ -30,6 +30,7 @@ from conquian_env.state import (
     PHASES,
     SOURCES,
     STATE,
+    copied,
 )
 
 CHANCE, TERMINAL = -1, -4  # players, with the numbers OpenSpiel gives them
@@ -204,7 +205,7 @@ class Node:
         """
         if move not in self.actions and move not in self.draws:
             raise IllegalActionError(f"{move} is none of {self.actions or list(self.draws)}")
-        rows, setup = self.rows.copy(), self.setup
+        rows, setup = copied(self.rows), self.setup
         player, *masks = _advance(rows, move, setup.books, setup.skip_forced)
         dealt = self.dealt
         if self.missing[1]:
@@ -215,7 +216,7 @@ class Node:
     @property
     def game(self) -> Game:
         """A copy as a Game whose stock is not decided."""
-        return Game.from_state(self.setup.rules, self.rows.copy())
+        return Game.from_state(self.setup.rules, copied(self.rows))
 
     def history(self, seat: int) -> NDArray[np.uint8]:
         """Public events and the seat's own gift: uint8 [max_events], see ``write_history``."""
