@@ -12,7 +12,7 @@ import numpy as np
 import conquian_env
 from conquian_env import Batch, Game, RuleSet
 from conquian_env.jit import DISABLED
-from conquian_env.rules import rule_set
+from conquian_env.rules import PRESETS, rule_set
 from conquian_env.tree import Node
 from tests.playing import playthroughs
 
@@ -101,6 +101,19 @@ def digests() -> list[str]:
     )
     kinds = (digest_of_games, digest_of_batches, digest_of_trees)
     return [digest(each) for each in rules for digest in kinds]
+
+
+def test_promise_1_the_engine_agrees_with_the_oracle_with_the_jit_off() -> None:
+    code = """
+from conquian_env import RuleSet
+from conquian_env.jit import DISABLED
+from conquian_env.rules import PRESETS
+from tests.test_oracle_agreement import compare
+for preset in PRESETS:
+    counts = compare(RuleSet.preset(preset), 10, seed=3)
+    print(DISABLED, counts["over", 0] + counts["over", 1])
+"""
+    assert python(code, NUMBA_DISABLE_JIT="1").split() == ["True", "10"] * len(PRESETS)
 
 
 def test_games_are_the_same_with_the_jit_off_and_on() -> None:

@@ -222,6 +222,9 @@ def unseen_rows(counts: Counts) -> set[str]:
         (RuleSet.preset("bicycle"), set()),
         (RuleSet.preset("mexican"), set()),
         (RuleSet.preset("nine"), set()),
+        (RuleSet.preset("nano"), {"forced win", "turned"}),  # seat 0 turns the one stock card
+        (RuleSet.preset("micro"), {"forced win"}),
+        (RuleSet.preset("mini"), {"forced win", "turned"}),
         (RuleSet(first_card="dealt", hand_melds=True, exchange=True), set()),
         (RuleSet(force="auto", hand_melds=True), {"force", "forced take", "forced win"}),
         (RuleSet(draw="double", exchange=True, max_deals=3), set()),
