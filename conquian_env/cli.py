@@ -87,8 +87,9 @@ def _open(game: Game) -> str:
 
 
 def _perft(options: argparse.Namespace) -> None:
-    for depth, sequences in enumerate(perft(_game(options), options.depth), 1):
-        print(f"{depth:>5} {sequences:>15,}")
+    game, depth = _game(options), options.depth
+    for reached in range(1, depth + 1) if depth > 0 else (depth,):  # each as soon as it is known
+        print(f"{reached:>5} {perft(game, reached)[-1]:>15,}", flush=True)
 
 
 def _show(options: argparse.Namespace) -> None:

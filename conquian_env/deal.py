@@ -47,7 +47,7 @@ def shuffle(deck: NDArray[np.int8], seed: int, deal: int, redeal: int) -> None:
         deck[place] = place
     key0, key1 = seed & WORD, (seed >> 32) & WORD
     counter = deal * BLOCKS_PER_DEAL
-    if redeal > 0:  # a key of its own
+    if redeal > 0:  # seven shuffles do not fit into a deal's blocks: one of them is a key
         block = counter + BLOCKS_PER_DEAL - redeal
         key0, key1 = threefry(key0, key1, block & WORD, (block >> 32) & WORD)
         counter = 0

@@ -6,7 +6,7 @@ Everything here is compiled by numba and also runs as plain Python (``NUMBA_DISA
 
 import numpy as np
 
-from conquian_env.actions import DISCARD, FORCE, GAVE, LAY, PASS, SEAT_FLAG, TAKE, TURN
+from conquian_env.actions import CODE_MASK, DISCARD, FORCE, GAVE, LAY, PASS, SEAT_FLAG, TAKE, TURN
 from conquian_env.cards import NUM_RANKS, bit, count, lowest
 from conquian_env.deal import shuffle
 from conquian_env.jit import jit
@@ -78,7 +78,7 @@ def clear(row: np.void) -> None:
         row["declined"][seat] = row["discarded"][seat] = row["known"][seat] = 0
         row["given"][seat] = NONE
     row["dead"] = row["pack"] = row["removed"] = 0
-    row["face_up"] = row["source"] = row["winner"] = row["laid"] = NONE
+    row["face_up"] = row["source"] = row["winner"] = NONE
     row["stock_next"] = row["stock_end"] = 0
     row["events"] = 0
 
@@ -117,13 +117,20 @@ def layable(row: np.void, seat: int, book: np.void) -> int:
     hand, table = int(row["hand"][seat]), int(row["table"][seat])
     if book["ascending"] == 0:
         return reach(table, table | hand, book) & hand
-    lays, later = 0, later_cards(hand, row["laid"])
+    lays, later = 0, later_cards(hand, last_laid(row))
     while later:
         card = later & -later
         if reach(table | card, table | later, book) >= 0:
             lays |= card
         later ^= card
     return lays
+
+
+@jit
+def last_laid(row: np.void) -> int:
+    """The card that the actor laid last in this turn, or NONE: the last event, if it is a lay."""
+    code = int(row["history"][row["events"] - 1]) & CODE_MASK if row["events"] > 0 else PASS
+    return code - LAY if LAY <= code < DISCARD else NONE
 
 
 @jit
@@ -143,7 +150,6 @@ def apply(row: np.void, action: int, book: np.void) -> None:
         give(row, seat, action - DISCARD)
         return
     record(row, seat, action)
-    row["laid"] = NONE
     if action >= DISCARD:
         discard(row, seat, action - DISCARD)
     elif action >= LAY:
@@ -194,7 +200,7 @@ def turn(row: np.void, seat: int) -> None:
 
 @jit
 def unturned(row: np.void) -> bool:
-    """Whether a card is about to be turned: a ``tree`` leaves to chance which, and nobody acts."""
+    """Whether a card is about to be turned and the stock is not decided; nobody acts then."""
     return bool(row["phase"] == PHASE_TURNED and row["face_up"] == NONE)
 
 
@@ -212,8 +218,6 @@ def lay(row: np.void, seat: int, card_id: int, book: np.void) -> None:
     """A hand card joins the table (3.2)."""
     leave_hand(row, seat, card_id)
     row["table"][seat] |= bit(card_id)
-    if book["ascending"]:
-        row["laid"] = card_id
     win_if_complete(row, seat, book)
 
 

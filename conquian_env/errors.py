@@ -22,7 +22,7 @@ class PositionError(ConquianError, ValueError):
 
 
 class RecordError(ConquianError, ValueError):
-    """A record that is none, or that says something else than the game it tells."""
+    """Text that is no record, or a record that contradicts its own game."""
 
 
 class SeedError(ConquianError, ValueError):

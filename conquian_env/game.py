@@ -14,12 +14,11 @@ from conquian_env import engine
 from conquian_env.actions import DISCARD, FORCE, LAY, NUM_ACTIONS, TAKE, action_ids, action_name
 from conquian_env.cards import NUM_CARDS, card_ids, card_mask, card_name, card_names
 from conquian_env.deal import check_deal, seed_bits, unsigned
-from conquian_env.engine import later_cards
 from conquian_env.errors import IllegalActionError, PositionError
 from conquian_env.jit import jit
-from conquian_env.melds import can_complete, rulebook, split
+from conquian_env.melds import rulebook, split
 from conquian_env.observation import OBSERVATION_SIZE, write_observation
-from conquian_env.position import from_values, to_values, unnamed
+from conquian_env.position import can_lay_out, from_values, to_values, unnamed
 from conquian_env.rules import RuleSet, rule_set
 from conquian_env.state import NONE, PHASES, STATE, Phase, Source, copied
 from conquian_env.view import View, view_of
@@ -142,7 +141,7 @@ class Game:
             dead = unnamed(rules, hands, tables, stock, face_up, removed)
         nothing = {
             "declined": ("", ""), "discarded": ("", ""), "known": ("", ""), "given": given,
-            "winner": None, "history": (), "removed": removed, "redeal": redeal, "laid": None,
+            "winner": None, "history": (), "removed": removed, "redeal": redeal,
         }  # fmt: skip
         values = {
             "hands": hands, "tables": tables, "face_up": face_up, "stock": stock, "dead": dead,
@@ -233,7 +232,7 @@ class Game:
     # --- the road: legal actions, apply, returns ---
 
     def legal_actions(self) -> list[int]:
-        """Sorted ids of what the actor may do; empty when the deal is over."""
+        """Sorted ids of what the actor may do; empty when the game is over."""
         return action_ids(*_legal(self._rows, self._books))
 
     def legal_mask(self) -> NDArray[np.int8]:
@@ -344,7 +343,7 @@ class Game:
         while True:
             order = rng.permutation(np.array(unknown, np.int8)).tolist()
             hand = card_mask([*order[:drawn], *view.known])
-            if can_complete(table, later_cards(hand, int(row["laid"])), self.rules):
+            if can_lay_out(row, table, hand, self.rules):
                 break
         row["hand"][other] = hand
         row["stock"][row["stock_next"] : row["stock_end"]] = order[drawn : drawn + stock]
@@ -401,7 +400,7 @@ def load_json(name: str, text: str, expected: str) -> tuple[RuleSet, dict[str, A
         PositionError, RuleSetError: the text is no JSON or of another format, or holds no rules.
     """
     try:
-        values = json.loads(text)
+        values = json.loads(text, object_pairs_hook=_without_repeats)
     except (ValueError, TypeError, RecursionError) as error:
         raise PositionError(f"not a {name}: {error}") from None
     check_format(name, values, expected)
@@ -410,6 +409,15 @@ def load_json(name: str, text: str, expected: str) -> tuple[RuleSet, dict[str, A
     rules = RuleSet.from_dict(fields)
     check_keys("rules", fields, rules.to_dict())
     return rules, values
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; a key that comes twice would hide a value."""
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"{next(key for key in keys if keys.count(key) > 1):.60} comes twice")
+    return values
 
 
 def check_format(name: str, values: object, expected: str) -> None:

@@ -6,7 +6,6 @@ Parameters of the game: ``rules``, a preset or changes to one (see ``parse_rules
 The states are the nodes of ``tree``, which says what the moves of chance are.
 """
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -15,7 +14,7 @@ import pyspiel
 
 from conquian_env.actions import NUM_ACTIONS, action_name
 from conquian_env.cards import NUM_CARDS, card_ids, card_name
-from conquian_env.errors import OptionError, RuleSetError
+from conquian_env.errors import OptionError
 from conquian_env.observation import OBSERVATION_SIZE, PIECES
 from conquian_env.rules import RuleSet
 from conquian_env.tree import CHANCE, TERMINAL, Node
@@ -27,35 +26,18 @@ DEFAULTS: dict[str, Any] = {"rules": "classic", "skip_forced": False}
 def parse_rules(text: str) -> RuleSet:
     """The rules in a text such as ``classic`` or ``classic;deal:8;force:off``.
 
-    A game string of OpenSpiel has no place for JSON or a second ``=``. The values are JSON, and
-    words without quotes.
+    That is ``RuleSet.from_text`` with other signs: a game string of OpenSpiel has no place for a
+    comma or a second ``=``.
 
     Raises:
         RuleSetError: no such preset or field, or the rules cannot be played.
     """
-    preset, *changes = text.split(";")
-    values = RuleSet.preset(preset).to_dict()
-    for change in changes:
-        name, colon, value = change.partition(":")
-        if not colon:
-            raise RuleSetError(f"rules: {change!r} is no change such as deal:8")
-        values[name] = _value(value)
-    return RuleSet.from_dict(values)
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    return RuleSet.from_text(text.replace(";", ",").replace(":", "="))
 
 
 def rules_text(rules: RuleSet) -> str:
-    """The inverse of ``parse_rules``: what differs from ``classic``."""
-    usual, values = RuleSet().to_dict(), rules.to_dict()
-    changes = {name: value for name, value in values.items() if value != usual[name]}
-    texts = {name: v if isinstance(v, str) else json.dumps(v) for name, v in changes.items()}
-    return ";".join(["classic", *(f"{name}:{text}" for name, text in texts.items())])
+    """The inverse of ``parse_rules``."""
+    return rules.to_text().replace(",", ";").replace("=", ":")
 
 
 _GAME_TYPE = pyspiel.GameType(
@@ -80,16 +62,13 @@ class ConquianGame(pyspiel.Game):  # type: ignore[misc]  # pyspiel ships no type
     """``pyspiel.load_game("python_conquian(rules=nano)")``.
 
     Raises:
-        RuleSetError: the parameter ``rules`` names no rules, or has ``draw="double"``: each deal
-            is a game of its own here.
+        RuleSetError: the parameter ``rules`` names no rules.
+        OptionError: they have ``draw="double"``: each deal is a game of its own here.
     """
 
     def __init__(self, params: dict[str, Any] | None = None) -> None:
         params = DEFAULTS | (params or {})
-        rules = parse_rules(params["rules"])
-        if rules.draw == "double":
-            raise RuleSetError("draw='double' is not played in OpenSpiel: each deal is a game")
-        self.root = Node.root(rules, params["skip_forced"])
+        self.root = Node.root(parse_rules(params["rules"]), params["skip_forced"])
         info = pyspiel.GameInfo(
             num_distinct_actions=NUM_ACTIONS,
             max_chance_outcomes=NUM_CARDS,
@@ -140,11 +119,11 @@ class ConquianState(pyspiel.State):  # type: ignore[misc]  # pyspiel ships no ty
         return self.node.player
 
     def _legal_actions(self, player: int) -> list[int]:
-        return self.node.actions
+        return list(self.node.actions)
 
     def chance_outcomes(self) -> list[tuple[int, float]]:
         """Cards that can be dealt or turned, each with its probability."""
-        return list(self.node.draws.items())
+        return list(self.node.chances.items())
 
     def _apply_action(self, action: int) -> None:
         self.node = self.node.child(action)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conquian_env.actions import CODE_MASK, GAVE
+from conquian_env.actions import CODE_MASK, GAVE, SEAT_BIT
 from conquian_env.cards import (
     card,
     card_ids,
@@ -16,7 +16,7 @@ from conquian_env.cards import (
     cards_text,
 )
 from conquian_env.deal import check_deal, seed_bits, unsigned
-from conquian_env.engine import clear, forceable, later_cards, starter
+from conquian_env.engine import clear, forceable, last_laid, later_cards, starter
 from conquian_env.errors import CardError, PositionError
 from conquian_env.jit import jit
 from conquian_env.melds import can_complete, legal_table, pack_mask, rulebook
@@ -62,7 +62,6 @@ def to_values(row: np.void) -> dict[str, Any]:
         "winner": None if winner == NONE else winner,
         "ply": int(row["ply"]),
         "redeal": int(row["redeal"]),
-        "laid": None if row["laid"] == NONE else card_name(int(row["laid"])),
         "history": row["history"][: row["events"]].tolist(),
         "seed": unsigned(row["seed"]),
         "deal": int(row["deal"]),
@@ -95,8 +94,6 @@ def from_values(values: dict[str, Any], rules: RuleSet) -> NDArray[np.void]:
     row["actor"] = _number("actor", values["actor"], 1)
     row["redeal"] = _number("redeal", values["redeal"], int(rulebook(rules)["max_deals"][0]) - 1)
     row["ply"] = _number("ply", values["ply"], MAX_EVENTS * (int(row["redeal"]) + 1))
-    laid = values["laid"]
-    row["laid"] = NONE if laid is None else card(_text("laid", laid))
     stock = cards(_text("stock", values["stock"]))
     _mask("stock", values["stock"])
     row["stock_end"] = len(stock)
@@ -113,6 +110,8 @@ def _write_history(row: np.void, history: object) -> None:
     for event in history:
         if not 0 <= event <= 255 or event & CODE_MASK > GAVE:
             raise PositionError(f"history holds {event}, which is no event")
+        if event & CODE_MASK == GAVE and row["given"][event >> SEAT_BIT] == NONE:
+            raise PositionError(f"history: seat {event >> SEAT_BIT} gave a card, given names none")
     hand_cards = sum(int(hand).bit_count() for hand in row["hand"])
     stock = int(row["stock_end"])
     # What can still happen: two events an offer, one a card laid or discarded, one a card turned.
@@ -191,14 +190,17 @@ def _check_gift(row: np.void, seat: int, phase: Phase) -> None:
 
 
 def _check_laid(row: np.void, rules: RuleSet, phase: Phase) -> None:
-    """The card last laid is on the table of who is still laying, where the order matters."""
-    laid = int(row["laid"])
-    if laid == NONE:
-        return
-    if rules.lay_order != "ascending" or phase not in (Phase.MELD, Phase.TURNED, Phase.OVER):
-        raise PositionError(f"laid: phase {phase} under these rules keeps no card")
-    if not int(row["table"][row["actor"]]) >> laid & 1:
-        raise PositionError(f"laid: {card_name(laid)} is not on the table of seat {row['actor']}")
+    """Where the order matters, the card laid last is on the table of who is still laying."""
+    laid, actor = last_laid(row), int(row["actor"])
+    ordered = rules.lay_order == "ascending" and phase in (Phase.MELD, Phase.TURNED)
+    if ordered and laid != NONE and not int(row["table"][actor]) >> laid & 1:
+        raise PositionError(f"history: {card_name(laid)} is not on the table of seat {actor}")
+
+
+def can_lay_out(row: np.void, table: int, hand: int, rules: RuleSet) -> bool:
+    """Whether the actor of ``row`` can make a table legal that he is laying, with such a hand."""
+    ordered = rules.lay_order == "ascending"
+    return can_complete(table, later_cards(hand, last_laid(row)) if ordered else hand, rules)
 
 
 def _check_seat(row: np.void, seat: int, rules: RuleSet, phase: Phase, to_act: bool) -> None:
@@ -216,8 +218,7 @@ def _check_seat(row: np.void, seat: int, rules: RuleSet, phase: Phase, to_act: b
         raise PositionError(f"table {seat} has {rules.target} cards and has won")
     if won and hand:
         raise PositionError(f"hand {seat}: the winner holds no card")
-    layable = later_cards(hand, int(row["laid"])) if to_act else hand
-    if (laying and not can_complete(table, layable, rules)) or (melding and table == 0):
+    if (laying and not can_lay_out(row, table, hand, rules)) or (melding and table == 0):
         raise PositionError(f"table {seat} can not be made legal with the hand")
     if not laying and not legal_table(table, rules):
         raise PositionError(

@@ -8,7 +8,8 @@ import json
 import os
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import quote, unquote
@@ -22,9 +23,9 @@ from conquian_env.state import Phase
 from conquian_env.version import __version__
 
 FORMAT = "conquian-record-1"
-NAMES = ("?", "?")
-RESULT = re.compile(r"(0|[1-9][0-9]?)-(0|[1-9][0-9]?) (out|stock)")
-WHOLE = re.compile(r"[0-9]{1,20}")
+_NOBODY = ("?", "?")
+_RESULT = re.compile(r"(0|[1-9][0-9]?)-(0|[1-9][0-9]?) (out|stock)")
+_WHOLE = re.compile(r"[0-9]{1,20}")
 
 Dealt = tuple[str, str, str]
 
@@ -33,7 +34,7 @@ Dealt = tuple[str, str, str]
 class GameRecord:
     """A game from its first deal to its end, or as far as it was played.
 
-    Whatever makes a record plays it through: one that exists can be replayed, and ends as it says.
+    Whatever makes a record plays it through: one that exists can be replayed.
 
     Attributes:
         rules: what was played.
@@ -43,13 +44,13 @@ class GameRecord:
             and the stock in the order it is turned, the first card included. Deals to come
             (``draw="double"``) are then those of seed 0, deal 0.
         agents: who played seat 0 and seat 1; any texts.
-        outcome: how the game ended; None for a game still in play.
-        returns: the payoff of each seat.
         version: of the package that wrote the record.
+        outcome: how the game ended, which the actions tell; None for a game still in play.
+        returns: the payoff of each seat.
 
     Raises:
-        RecordError: an action is not legal, the message names ply and action; the end of the game
-            is another; a value is of the wrong kind.
+        RecordError: an action is not legal, the message names ply and action; a value is of the
+            wrong kind.
         ConquianError: rules, seed, deal or cards cannot be.
     """
 
@@ -58,29 +59,34 @@ class GameRecord:
     seed: int = 0
     deal: int = 0
     dealt: Dealt | None = None
-    agents: tuple[str, str] = NAMES
-    outcome: Outcome | None = None
-    returns: tuple[float, float] = (0.0, 0.0)
+    agents: tuple[str, str] = _NOBODY
     version: str = __version__
+    outcome: Outcome | None = field(init=False)
+    returns: tuple[float, float] = field(init=False)
 
     def __post_init__(self) -> None:
+        _check("rules", (self.rules,), 1, RuleSet)
+        _check("seed", (self.seed,), 1, int)
+        _check("deal", (self.deal,), 1, int)
         _check("agents", self.agents, 2, str)
         _check("version", (self.version,), 1, str)
-        _check("returns", self.returns, 2, float)
         _check("actions", self.actions, None, int)
         if self.dealt is not None:
             _check("dealt", self.dealt, 3, str)
             if (self.seed, self.deal) != (0, 0):
                 raise RecordError("dealt: known cards have seed 0 and deal 0")
-        for _ in replay(self):
+        game = self.start()
+        for _ in _play(game, self.actions):
             pass
+        object.__setattr__(self, "outcome", game.outcome)
+        object.__setattr__(self, "returns", game.returns())
 
     @classmethod
     def of(
         cls,
         start: Game,
         actions: Iterable[int],
-        agents: tuple[str, str] = NAMES,
+        agents: tuple[str, str] = _NOBODY,
         skip_forced: bool = False,
     ) -> Self:
         """The record of a game that began as ``start``, which stays as it is.
@@ -95,12 +101,8 @@ class GameRecord:
         Raises:
             RecordError: ``start`` is no fresh deal, or an action is not legal.
         """
-        dealt, game = _dealt(start), start.copy()
-        played = tuple(_play(game, actions, skip_forced))
-        return cls(
-            start.rules, played, start.seed, start.deal, dealt, agents,
-            game.outcome, game.returns(),
-        )  # fmt: skip
+        dealt, played = _dealt(start), tuple(_play(start.copy(), actions, skip_forced))
+        return cls(start.rules, played, start.seed, start.deal, dealt, agents)
 
     def start(self) -> Game:
         """The game before its first action."""
@@ -119,16 +121,17 @@ class GameRecord:
         """The record that ``to_json`` wrote, played through.
 
         Raises:
-            ConquianError: the text is no record, or the record is not of the game it tells.
+            RecordError: the text is no record, or the game ends in another way than it says.
         """
-        rules, values = load_json("record", text, FORMAT)
-        check_keys("record", values, [name for name in cls.__slots__ if name != "rules"])
-        for name in ("actions", "agents", "returns"):
-            values[name] = _tuple(name, values[name])
-        if values["dealt"] is not None:
-            values["dealt"] = _tuple("dealt", values["dealt"])
-        values["outcome"] = _outcome(values["outcome"])
-        return cls(rules, **values)
+        with _record_errors():
+            rules, values = load_json("record", text, FORMAT)
+            check_keys("record", values, [name for name in cls.__slots__ if name != "rules"])
+            values |= {name: tuple(v) for name, v in values.items() if isinstance(v, list)}
+            outcome, returns = _outcome(values.pop("outcome")), values.pop("returns")
+            _check("returns", returns, 2, float)
+            record = cls(rules, **values)
+            _check_ending(record, outcome, returns)
+            return record
 
     # --- words, for people ---
 
@@ -167,34 +170,29 @@ class GameRecord:
         """The record that ``to_text`` wrote, played through.
 
         Raises:
-            ConquianError: the text is no record, or the record is not of the game it tells.
+            RecordError: the text is no record, or the game ends in another way than it says.
         """
         parts = text.split("|")
         if len(parts) != 3:
             raise RecordError("not a record: heading | actions | result expected")
         rules, *fields = parts[0].split() or [""]
-        values = _fields(fields)
-        actions = tuple(map(_action, parts[1].split()))
-        outcome, returns = _result(parts[2].strip())
-        return cls(RuleSet.from_text(rules), actions, outcome=outcome, returns=returns, **values)
+        with _record_errors():
+            actions = tuple(map(_action, parts[1].split()))
+            record = cls(RuleSet.from_text(rules), actions, **_fields(fields))
+            _check_ending(record, *_result(parts[2].strip()))
+            return record
 
 
 def replay(record: GameRecord) -> Iterator[Game]:
     """The game before its first action and after each, every one a game of its own.
 
     ``zip(replay(record), record.actions)`` gives each decision with what was chosen.
-
-    Raises:
-        RecordError: an action is not legal, or outcome and returns are not the record's.
     """
     game = record.start()
     yield game.copy()
-    for _ in _play(game, record.actions):
+    for action in record.actions:
+        game.apply(action)
         yield game.copy()
-    found = _ending(game.outcome, game.returns())
-    for name, said in _ending(record.outcome, record.returns).items():
-        if said != found[name]:
-            raise RecordError(f"{name}: the record says {said}, the game {found[name]}")
 
 
 def write_records(path: Path | str, records: Iterable[GameRecord]) -> None:
@@ -202,8 +200,8 @@ def write_records(path: Path | str, records: Iterable[GameRecord]) -> None:
 
     To go on with a file, append ``record.to_json()`` and a line break to it.
     """
-    path = Path(path)
-    part = path.with_name(path.name + ".part")
+    path = Path(os.path.realpath(path))
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with part.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(record.to_json() + "\n" for record in records)
@@ -241,8 +239,17 @@ def read_record(path: Path | str, number: int) -> GameRecord:
 def _parse(path: Path | str, number: int, line: bytes) -> GameRecord:
     try:
         return GameRecord.from_json(line.decode())
-    except (ConquianError, UnicodeDecodeError) as error:
+    except (RecordError, UnicodeDecodeError) as error:
         raise RecordError(f"{path}, line {number}: {error}") from None
+
+
+@contextmanager
+def _record_errors() -> Iterator[None]:
+    """Whatever is wrong with rules, cards or actions is wrong with the record."""
+    try:
+        yield
+    except ConquianError as error:
+        raise RecordError(str(error)) from None
 
 
 def _play(game: Game, actions: Iterable[int], skip_forced: bool = False) -> Iterator[int]:
@@ -302,12 +309,23 @@ def _check(name: str, values: object, count: int | None, kind: type) -> None:
     ):
         number = "values" if count is None else count
         raise RecordError(f"{name} must be {number} of type {kind.__name__}, not {values!r:.60}")
+    if kind is str and any(map(_unwritable, values)):
+        raise RecordError(f"{name}: {values!r:.60} cannot be written as UTF-8")
 
 
-def _tuple(name: str, value: object) -> tuple[Any, ...]:
-    if not isinstance(value, list):
-        raise RecordError(f"{name} must be a list, not {value!r:.60}")
-    return tuple(value)
+def _unwritable(text: str) -> bool:
+    """Whether half of a surrogate pair is in a text."""
+    return any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
+def _check_ending(
+    record: GameRecord, outcome: Outcome | None, returns: tuple[float, float]
+) -> None:
+    """Refuse a text that says another end than that of its game."""
+    said, found = _ending(outcome, returns), _ending(record.outcome, record.returns)
+    for name in said:
+        if said[name] != found[name]:
+            raise RecordError(f"{name}: the record says {said[name]}, the game {found[name]}")
 
 
 def _ending(outcome: Outcome | None, returns: tuple[float, float]) -> dict[str, object]:
@@ -363,7 +381,7 @@ def _known(text: str) -> tuple[str, ...]:
 
 
 def _whole(name: str, text: str) -> int:
-    if not WHOLE.fullmatch(text):
+    if not _WHOLE.fullmatch(text):
         raise RecordError(f"{name} must be a whole number, not {text!r:.60}")
     return int(text)
 
@@ -372,7 +390,7 @@ def _result(text: str) -> tuple[Outcome | None, tuple[float, float]]:
     """Outcome and returns from ``1-0 out``, or from ``*`` for a game still in play."""
     if text == "*":
         return None, (0.0, 0.0)
-    match = RESULT.fullmatch(text)
+    match = _RESULT.fullmatch(text)
     if match is None or "0" not in match.groups():
         raise RecordError(f"result must be like 1-0 out, 0-0 stock or *, not {text!r:.60}")
     first, second, termination = match.groups()

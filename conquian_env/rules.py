@@ -32,7 +32,7 @@ class RuleSet:
         seven_jack_adjacent: the 7 is next to the jack, so ``6H 7H JH`` is a run (rule 1.3).
         deal: cards dealt to each seat; a table of ``deal + 1`` cards wins (rule 2.2).
         first_card: ``turned``, seat 0 turns the first stock card; ``dealt``, it lies face up after
-            the deal: seat 0 decides on it without hand melds, and turns again if both refuse it.
+            the deal: who starts decides on it without hand melds, and turns next if both refuse it.
         force: ``optional``, the other player may insist on a card that the decliner's table alone
             could absorb (rule 4.1); ``off``, nobody may; ``auto``, such a card must be taken.
         force_source: ``any`` face-up card can be forced, or only one that came as a ``discard``.
@@ -41,8 +41,8 @@ class RuleSet:
         draw: ``end``, a drawn deal ends the game; ``double``, the cards are dealt again, the other
             seat starts and the stake doubles.
         max_deals: with ``double`` the deals of a game, 2 to 7; it ends when the last is drawn.
-        lay_order: ``ascending``, the cards laid in one turn come in the order of their ids. Every
-            table can still be laid; the game tree is many times smaller, for exact work.
+        lay_order: ``ascending``, cards laid one after the other come in the order of their ids.
+            Every table can still be laid; the game tree is many times smaller, for exact work.
         suits, ranks: the pack is the first so many suits and ranks.
         stock: cards in the stock, None for all that are left; others are removed unseen.
 
@@ -83,6 +83,10 @@ class RuleSet:
         for name, most in (("suits", NUM_SUITS), ("ranks", NUM_RANKS)):
             if not 1 <= getattr(self, name) <= most:
                 raise RuleSetError(f"{name}={getattr(self, name)} is outside 1 to {most}")
+        if self.deal < 2:
+            raise RuleSetError(
+                f"deal={self.deal}: a combination has three cards, so deal two or more"
+            )
         left = self.pack_size - 2 * self.deal
         if left < 1:
             raise RuleSetError(
@@ -153,7 +157,7 @@ class RuleSet:
         """A rule set by name, one of ``PRESETS``."""
         if not isinstance(name, str) or name not in PRESETS:
             raise RuleSetError(
-                f"unknown preset {name!r}: give a RuleSet or one of {', '.join(PRESETS)}"
+                f"unknown preset {name!r:.60}: give a RuleSet or one of {', '.join(PRESETS)}"
             )
         return cls(**PRESETS[name])
 
@@ -177,10 +181,12 @@ class RuleSet:
     @classmethod
     def from_text(cls, text: str) -> Self:
         """The inverse of ``to_text``: any preset's name, and fields to change in it."""
+        if not isinstance(text, str):
+            raise RuleSetError(f"rules must be a RuleSet or a text, not {text!r:.60}")
         preset, *words = text.split(",")
         changed = dict(word.partition("=")[::2] for word in words)
         if len(changed) < len(words):
-            raise RuleSetError(f"rules {text!r}: a field is given twice")
+            raise RuleSetError(f"rules {text!r:.60}: a field is given twice")
         plain = {name: _plain(value) for name, value in changed.items()}
         return cls.from_dict(cls.preset(preset).to_dict() | plain)
 
@@ -192,16 +198,16 @@ class RuleSet:
         known = {field.name for field in fields(cls)}
         for name in values:
             if name not in known:
-                raise RuleSetError(f"unknown rule field {name!r}")
+                raise RuleSetError(f"unknown rule field {name!r:.60}")
         return cls(**values)
 
 
 def _plain(word: str) -> bool | int | str | None:
-    """The value that a word of ``to_text`` stands for."""
+    """The value that a word of ``to_text`` stands for; True, False and None as in Python too."""
     names: dict[str, bool | None] = {"true": True, "false": False, "none": None}
-    if word in names:
-        return names[word]
-    return int(word) if re.fullmatch("[0-9]{1,3}", word) else word
+    if word.lower() in names:
+        return names[word.lower()]
+    return int(word) if re.fullmatch("-?[0-9]{1,3}", word) else word
 
 
 def _sums(choices: list[set[int]]) -> set[int]:
@@ -227,7 +233,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 def rule_set(rules: RuleSet | str) -> RuleSet:
-    """``rules`` itself, or the preset of that name."""
+    """``rules`` itself, or what a text such as ``classic`` or ``classic,deal=8`` names."""
     if isinstance(rules, RuleSet):
         return rules
-    return RuleSet.preset(rules)
+    return RuleSet.from_text(rules)

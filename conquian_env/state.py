@@ -53,7 +53,6 @@ STATE = np.dtype(
         ("phase", np.int8),
         ("actor", np.int8),
         ("face_up", np.int8),  # card id or NONE
-        ("laid", np.int8),  # with lay_order ascending the last card laid in this turn, or NONE
         ("given", np.int8, 2),  # the card each seat chose to give, or NONE
         ("source", np.int8),
         ("winner", np.int8),

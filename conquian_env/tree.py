@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from conquian_env import engine
 from conquian_env.actions import CODE_MASK, DISCARD, GAVE, SEAT_BIT, TURN, action_ids
 from conquian_env.cards import NUM_CARDS, bit, card_ids, card_mask, card_name, cards_text, count
-from conquian_env.errors import IllegalActionError
+from conquian_env.errors import IllegalActionError, OptionError
 from conquian_env.game import Game
 from conquian_env.jit import jit
 from conquian_env.melds import pack_mask, rulebook
@@ -113,7 +113,7 @@ def _history(rows: NDArray[np.void], seat: int, out: NDArray[np.uint8]) -> None:
 
 
 @lru_cache(maxsize=1 << 16)
-def _lowest_drawn(pool: int, missing: int) -> dict[int, float]:
+def _lowest_dealt(pool: int, missing: int) -> dict[int, float]:
     """The probability of each card to be the lowest of ``missing`` cards drawn from a pool."""
     ids = card_ids(pool)
     hands = comb(len(ids), missing)
@@ -121,7 +121,7 @@ def _lowest_drawn(pool: int, missing: int) -> dict[int, float]:
     return {card: comb(len(ids) - k, missing - 1) / hands for k, card in enumerate(lowest, 1)}
 
 
-_actions = lru_cache(maxsize=1 << 16)(action_ids)
+_actions = lru_cache(maxsize=1 << 16)(lambda *masks: tuple(action_ids(*masks)))
 _cards_text = lru_cache(maxsize=1 << 16)(lambda mask: cards_text(card_ids(mask)))
 
 
@@ -159,10 +159,10 @@ class Node:
         dealt: the hands as they were dealt (so far), by seat, as masks.
         player: the seat to act, CHANCE or TERMINAL.
         actions: what the seat may do, sorted; empty if no seat is to act.
-        draws: the cards chance may choose, each with its probability; empty if it is not to move.
+        chances: the cards chance may choose, each with its probability; empty if it is not to move.
     """
 
-    __slots__ = ("actions", "dealt", "draws", "player", "rows", "setup")
+    __slots__ = ("actions", "chances", "dealt", "player", "rows", "setup")
 
     def __init__(
         self,
@@ -170,19 +170,25 @@ class Node:
         rows: NDArray[np.void],
         dealt: tuple[int, int],
         player: int,
-        actions: list[int],
+        actions: tuple[int, ...],
     ) -> None:
         self.setup, self.rows, self.dealt = setup, rows, dealt
         self.player, self.actions = player, actions
-        self.draws = self._draws() if player == CHANCE else {}
+        self.chances = self._chances() if player == CHANCE else {}
 
     @classmethod
     def root(cls, rules: RuleSet, skip_forced: bool = False) -> Self:
-        """The start of a game: nothing is dealt."""
+        """The start of a game: nothing is dealt.
+
+        Raises:
+            OptionError: ``draw="double"``, where each deal is a game of its own.
+        """
+        if rules.draw != "end":
+            raise OptionError("draw='double': each deal is a game of its own, take draw='end'")
         setup = Setup(rules, rulebook(rules), skip_forced)
         rows = np.zeros(1, STATE)
         _undealt(rows, setup.books)
-        return cls(setup, rows, (0, 0), CHANCE, [])
+        return cls(setup, rows, (0, 0), CHANCE, ())
 
     @property
     def missing(self) -> tuple[int, int]:
@@ -190,12 +196,12 @@ class Node:
         deal, (first, second) = self.setup.rules.deal, self.dealt
         return deal - first.bit_count(), deal - second.bit_count()
 
-    def _draws(self) -> dict[int, float]:
+    def _chances(self) -> dict[int, float]:
         pool = int(self.rows["removed"][0])
         for hand, missing in zip(self.dealt, self.missing, strict=True):
             if missing:
-                return _lowest_drawn(pool & -1 << hand.bit_length(), missing)
-        return _lowest_drawn(pool, 1)
+                return _lowest_dealt(pool & -1 << hand.bit_length(), missing).copy()
+        return _lowest_dealt(pool, 1).copy()  # the cache keeps its own
 
     def child(self, move: int) -> Self:
         """The node after a move of the player.
@@ -203,8 +209,8 @@ class Node:
         Raises:
             IllegalActionError: there is no such move.
         """
-        if move not in self.actions and move not in self.draws:
-            raise IllegalActionError(f"{move} is none of {self.actions or list(self.draws)}")
+        if move not in self.actions and move not in self.chances:
+            raise IllegalActionError(f"{move} is none of {self.actions or list(self.chances)}")
         rows, setup = copied(self.rows), self.setup
         player, *masks = _advance(rows, move, setup.books, setup.skip_forced)
         dealt = self.dealt

@@ -7,12 +7,14 @@ an information state by the list of what its seat saw, and searches best respons
 import hashlib
 import itertools
 from collections import defaultdict
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import conquian_env
 from agents import make_agent
 from agents.agent import AgentError
 from conquian_env import RuleSet, Views
@@ -25,6 +27,7 @@ from training.exact import (
     action_values,
     agent_strategy,
     best_response,
+    draw_rate,
     main,
     nash_conv,
     random_strategy,
@@ -37,7 +40,7 @@ TINY = (
     RuleSet(suits=3, ranks=3, deal=2, stock=1),
     RuleSet(suits=2, ranks=4, deal=2, stock=2, first_card="dealt"),
     RuleSet(suits=2, ranks=4, deal=2, stock=1, exchange=True, hand_melds=True),
-    RuleSet(suits=2, ranks=5, deal=3, stock=1, force="auto", lay_order="ascending"),
+    RuleSet(suits=2, ranks=4, deal=3, stock=2, force="auto", lay_order="ascending"),
     pytest.param(
         RuleSet(suits=2, ranks=5, deal=4, stock=1, lay_order="ascending"), marks=pytest.mark.slow
     ),
@@ -246,19 +249,50 @@ def solved(preset: str, target: float) -> tuple[SequenceForm, Strategy]:
     return form, cfr.average
 
 
-@pytest.mark.parametrize(
-    ("preset", "worth"), [("nano", 0.01732), pytest.param("micro", 0.01299, marks=pytest.mark.slow)]
-)
-def test_the_small_decks_are_solved(preset: str, worth: float) -> None:
-    """Their values are those in RULES.md, uniform play is far from them, and insisting matters."""
-    form, average = solved(preset, 1e-4)
+def documented(preset: str) -> dict[str, str]:
+    """The column of a small deck in RULES.md."""
+    text = (Path(conquian_env.__file__).parent / "RULES.md").read_text(encoding="utf-8")
+    lines = text[text.index("### Small decks") :].splitlines()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if "|" in line]
+    column = rows[0].index(f"`{preset}`")
+    return {row[0]: row[column] for row in rows[2:11]}
+
+
+SLOW = [pytest.param(preset, marks=pytest.mark.slow) for preset in ("micro", "mini")]
+
+
+def percent(rate: float) -> str:
+    return f"{100 * rate:.0f} %"
+
+
+@pytest.mark.parametrize("preset", ["nano", *SLOW])
+def test_the_small_decks_are_what_the_rules_say(preset: str) -> None:
+    said = documented(preset)
+    form, average = solved(preset, 1e-3)
     low, high = -best_response(form, 1, average), best_response(form, 0, average)
-    assert low <= value(form, average) <= high < low + 1e-4
-    assert low - 1e-5 < worth < high + 1e-5
-    assert nash_conv(form, uniform_strategy(form)) > 0.3
-    gains = [insisting_gains(form, seat, average) for seat in (0, 1)]
-    assert max(gain.max() for gain in gains) > 1e-8  # times the chance of one deal, 6e-5 at most
-    assert min(gain.min() for gain in gains) < 1e-8
+    assert low <= value(form, average) <= high < low + 1e-3
+    digits = len(said["value to seat 0"].partition(".")[2])
+    assert low - 10**-digits < float(said["value to seat 0"]) < high + 10**-digits
+    greedy, uniform = agent_strategy(form, make_agent("greedy")), uniform_strategy(form)
+    assert said["histories"] == f"{form.histories:,}"
+    assert said["information states with a choice, seat 0"] == f"{len(form.parent[0]):,}"
+    assert said["the same, seat 1"] == f"{len(form.parent[1]):,}"
+    assert said["draws, both seats in equilibrium"] == percent(draw_rate(form, average))
+    assert said["draws, `greedy` against itself"] == percent(draw_rate(form, greedy))
+    assert said["NashConv of uniformly random play"] == f"{nash_conv(form, uniform):.3f}"
+    assert nash_conv(form, uniform) > 0.3
+
+
+@pytest.mark.parametrize("preset", ["nano", SLOW[0]])
+def test_forcing_changes_values_as_the_rules_say(preset: str) -> None:
+    form, average = solved(preset, 1e-4)
+    free, without = solved(f"{preset},force=off", 1e-4)
+    said = float(documented(preset)['value to seat 0 with `force="off"`'])
+    assert value(free, without) == pytest.approx(said, abs=1e-4)
+    other = average if preset == "micro" else random_strategy(form, 1)
+    gains = np.concatenate([insisting_gains(form, seat, other) for seat in (0, 1)])
+    assert gains.max() > 1e-6  # of at most 6e-5, the chance of one deal in nano
+    assert gains.min() < -1e-6
 
 
 def insisting_gains(form: SequenceForm, seat: int, strategy: Strategy) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from conquian_env.jit import DISABLED
 from conquian_env.rules import PRESETS, rule_set
 from conquian_env.tree import Node
 from tests.playing import playthroughs
+from training.sequence_form import sequence_form
 
 PACKAGE = Path(conquian_env.__file__).parent
 ROOT = Path(__file__).parents[1]
@@ -83,11 +84,18 @@ def digest_of_trees(rules: RuleSet | str) -> str:
             Node.root(rule_set(rules), skip_forced=seed % 2 == 1),
             np.random.default_rng(seed),
         )
-        while moves := node.actions or list(node.draws):
+        while moves := node.actions or list(node.chances):
             node = node.child(int(rng.choice(moves)))
             known = [node.information(seat) + node.observation_text(seat) for seat in (0, 1)]
-            digest.update(repr((node.player, node.draws, known, node.resample(0, rng))).encode())
+            digest.update(repr((node.player, node.chances, known, node.resample(0, rng))).encode())
     return digest.hexdigest()
+
+
+def digest_of_forms() -> str:
+    """The whole sequence form of a very small deck."""
+    form = sequence_form(RuleSet(suits=1, ranks=6, deal=2, stock=1, exchange=True))
+    arrays = (*form.parent, *form.first, *form.action, form.win_sequence, form.win_value)
+    return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()
 
 
 def digests() -> list[str]:
@@ -100,7 +108,7 @@ def digests() -> list[str]:
         RuleSet(first_card="dealt", hand_melds=True, suits=3, ranks=8, deal=7, stock=6),
     )
     kinds = (digest_of_games, digest_of_batches, digest_of_trees)
-    return [digest(each) for each in rules for digest in kinds]
+    return [digest(each) for each in rules for digest in kinds] + [digest_of_forms()]
 
 
 def test_promise_1_the_engine_agrees_with_the_oracle_with_the_jit_off() -> None:
@@ -119,7 +127,7 @@ for preset in PRESETS:
 def test_games_are_the_same_with_the_jit_off_and_on() -> None:
     code = "from tests.test_jit import DISABLED, digests; print(DISABLED, *digests())"
     here = digests()
-    assert len(set(here)) == 15
+    assert len(set(here)) == 16
     there = python(code, NUMBA_DISABLE_JIT="0" if DISABLED else "1")
     assert there.split() == [str(not DISABLED), *here]
 

@@ -51,7 +51,7 @@ def load(rules: str, skip_forced: bool = False) -> pyspiel.Game:
 
 def walk(node: Node) -> Iterator[Node]:
     yield node
-    for move in node.actions or node.draws:
+    for move in node.actions or node.chances:
         yield from walk(node.child(move))
 
 
@@ -97,8 +97,8 @@ def test_every_pair_of_hands_is_equally_likely_and_has_one_history(rules: str) -
             assert node.dealt not in dealt
             dealt[node.dealt] = probability  # type: ignore[assignment]
             return
-        assert sum(node.draws.values()) == pytest.approx(1, abs=1e-12)
-        for card_id, chance in node.draws.items():
+        assert sum(node.chances.values()) == pytest.approx(1, abs=1e-12)
+        for card_id, chance in node.chances.items():
             deal(node.child(card_id), probability * chance)
 
     deal(Node.root(parse_rules(rules)), 1.0)
@@ -117,8 +117,8 @@ def test_every_unseen_card_is_equally_likely_to_be_turned(rules: str) -> None:
             game = node.game
             unseen = set(map(card, game.hand(0))) | set(game.view(0).unseen)
             pool = unseen - set(map(card, game.hand(0) + game.hand(1)))
-            assert node.draws == pytest.approx(dict.fromkeys(sorted(pool), 1 / len(pool)))
-            assert list(node.draws) == sorted(pool)
+            assert node.chances == pytest.approx(dict.fromkeys(sorted(pool), 1 / len(pool)))
+            assert list(node.chances) == sorted(pool)
 
 
 # --- the same game ---
@@ -148,7 +148,7 @@ def test_it_is_the_game_that_game_plays(rules: str, skip_forced: bool) -> None:
                 node = node.child(dealt_card(node, hands) if node.missing[1] else turn - TURN)
                 continue
             alongside, move = way[events]
-            assert (node.player, node.actions) == (alongside.actor, alongside.legal_actions())
+            assert (node.player, list(node.actions)) == (alongside.actor, alongside.legal_actions())
             for seat in (0, 1):
                 assert node.game.view(seat) == alongside.view(seat)
             node, chosen = node.child(move), chosen + 1
@@ -164,7 +164,7 @@ def test_the_state_says_what_its_node_says(rules: str) -> None:
             node = state.node
             assert state.current_player() == node.player
             assert state.is_terminal() == (node.player == TERMINAL)
-            assert state.legal_actions() == (node.actions or list(node.draws))
+            assert state.legal_actions() == list(node.actions or node.chances)
             assert state.returns() == list(node.game.returns())
         assert states[-1].is_terminal()
         assert set(states[-1].returns()) in ({1.0, -1.0}, {0.0})
@@ -299,7 +299,7 @@ def test_perfect_recall(rules: str, skip_forced: bool) -> None:
             known, memory = node.information(node.player), memories[node.player]
             assert past.setdefault(known, memory) == memory
             assert legal.setdefault(known, node.actions) == node.actions
-        for move in node.actions or node.draws:
+        for move in node.actions or node.chances:
             now = list(memories)
             if node.player >= 0:
                 now[node.player] = (*memory, known, move)
@@ -360,8 +360,8 @@ def test_resampling_draws_as_chance_does(rules: str, skip_forced: bool) -> None:
         for seat in (0, 1):
             kind = (seat, node.player, node.game.phase, sum(node.missing))
             kinds[kind][node.information(seat)][path] = chance
-        for move in node.actions or node.draws:
-            visit(node.child(move), (*path, move), chance * node.draws.get(move, 1))
+        for move in node.actions or node.chances:
+            visit(node.child(move), (*path, move), chance * node.chances.get(move, 1))
 
     visit(root, (), 1.0)
     rng, tested = np.random.default_rng(2), 0
@@ -460,7 +460,7 @@ def test_the_tree_of_nano_is_as_large_as_its_sequence_form_says() -> None:
         players[node.player] += 1
         played += node.player >= 0
         return max(
-            (visit(node.child(m), played) for m in node.actions or node.draws), default=played
+            (visit(node.child(m), played) for m in node.actions or node.chances), default=played
         )
 
     root = Node.root(RuleSet.preset("nano"))
@@ -480,7 +480,7 @@ def test_rules_have_a_text(rules: RuleSet) -> None:
 
 
 def test_rules_with_changes() -> None:
-    assert parse_rules("nano;stock:null;force:off").to_dict() == {
+    assert parse_rules("nano;stock:none;force:off").to_dict() == {
         **RuleSet.preset("nano").to_dict(),
         "stock": None,
         "force": "off",
@@ -495,15 +495,24 @@ def test_rules_with_changes() -> None:
         ("klassik", "unknown preset 'klassik'"),
         ("", "unknown preset ''"),
         ("nano;speed:1", "unknown rule field 'speed'"),
-        ("nano;deal", "'deal' is no change such as deal:8"),
+        ("nano;deal", "deal must be a whole number, not ''"),
         ("nano;deal:9", "deal=9: two hands"),
         ("nano;deal:five", "deal must be a whole number, not 'five'"),
-        ("classic;draw:double", "draw='double' is not played in OpenSpiel"),
+        ("classic;draw:double", "draw='double': each deal is a game"),
     ],
 )
 def test_bad_rules_are_refused(rules: str, message: str) -> None:
-    with pytest.raises(RuleSetError, match=message):
+    with pytest.raises((RuleSetError, OptionError), match=message):
         load(rules)
+
+
+def test_nodes_share_nothing_that_can_change() -> None:
+    node = Node.root(RuleSet.preset("nano"))
+    node.chances.clear()
+    node = Node.root(RuleSet.preset("nano"))
+    while node.player == CHANCE:
+        node = node.child(next(iter(node.chances)))
+    assert isinstance(node.actions, tuple)
 
 
 def test_illegal_moves_are_refused_and_change_nothing() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conquian_env import Game, Phase, RuleSet, Source, cards
+from conquian_env import Game, Phase, RuleSet, Source, card, cards
 from conquian_env.actions import (
     FORCE,
     GAVE,
@@ -291,7 +291,6 @@ BAD_SAVES = [
     (edited(format=lambda _: "conquian-game-"), "not a saved game: format"),
     (edited(format=lambda _: "conquian-record-1"), "not a saved game: format"),
     (edited(redeal=lambda _: 1), "redeal must be a whole number from 0 to 0, not 1"),
-    (edited(laid=lambda _: "4S"), "laid: phase offered under these rules keeps no card"),
     (edited(rules=lambda rules: rules | {"jokers": 2}), "unknown rule field 'jokers'"),
     (edited(rules=lambda rules: rules | {"deal": 9}), "seat 0 has 10 cards"),
     (edited(dead=lambda text: text + " 8S"), "dead: unknown card '8S'"),
@@ -322,6 +321,16 @@ BAD_SAVES = [
 def test_a_bad_save_is_refused(text: str, message: str) -> None:
     with pytest.raises(ConquianError, match="^" + message):
         Game.from_json(text)
+
+
+def test_a_card_laid_last_that_is_not_on_the_table_is_refused() -> None:
+    game = meld(rules=RuleSet(lay_order="ascending"))
+    game.apply(LAY + card("4S"))
+    values = json.loads(game.to_json())
+    assert Game.from_json(json.dumps(values)) == game
+    values["history"][-1] -= card("4S") - card("AC")  # AC, which seat 0 has in hand
+    with pytest.raises(PositionError, match=r"^history: AC is not on the table of seat 1"):
+        Game.from_json(json.dumps(values))
 
 
 def test_a_winner_with_cards_left_is_refused() -> None:

@@ -226,17 +226,17 @@ def test_every_truncation_is_refused() -> None:
         ("deal", 0, "^ply "),
         ("deal", None, "^deal must be"),
         ("dealt", ["", "", ""], "^dealt: known cards have seed 0"),
-        ("dealt", "2C", "^dealt must be a list"),
+        ("dealt", "2C", "^dealt must be 3 of type str"),
         ("agents", ["alice"], "^agents must be 2 of type str"),
         ("agents", ["alice", 1], "^agents must be"),
-        ("agents", "ab", "^agents must be a list"),
+        ("agents", "ab", "^agents must be 2 of type str"),
         ("version", 1, "^version must be"),
         ("actions", [], "^winner: the record says 1, the game None"),
         ("actions", [62, 66], r"^ply 1: discard 4H"),
         ("actions", [83], "^ply 0: unknown action 83"),
         ("actions", [True], "^actions must be values of type int"),
         ("actions", [1.0], "^actions must be values of type int"),
-        ("actions", {"0": 1}, "^actions must be a list"),
+        ("actions", {"0": 1}, "^actions must be values of type int"),
         ("outcome", None, "^winner: the record says None, the game 1"),
         ("outcome", {"winner": 0, "termination": "out"}, "^winner: the record says 0, the game 1"),
         ("outcome", {"winner": 1, "termination": "stock"}, "^termination: .* stock, the game out"),
@@ -248,7 +248,7 @@ def test_every_truncation_is_refused() -> None:
         ("returns", [1.0, -1.0], r"^returns: the record says \(1.0, -1.0\), the game \(-1.0"),
         ("returns", [float("nan"), 1.0], "^returns: "),
         ("returns", [-1.0, True], "^returns must be 2 of type float"),
-        ("returns", None, "^returns must be a list"),
+        ("returns", None, "^returns must be 2 of type float"),
     ],
 )  # fmt: skip
 def test_an_edited_field_is_refused(field: str, value: object, message: str) -> None:
@@ -318,12 +318,13 @@ def test_an_illegal_action_names_ply_and_action() -> None:
         GameRecord.of(Game("mexican", 7, 1), [*sample().actions, 0])
 
 
-def test_a_record_cannot_be_built_that_tells_another_game() -> None:
-    outcome = Outcome(0, Termination.OUT)
-    with pytest.raises(RecordError, match=r"^winner: the record says 0"):
-        GameRecord(RuleSet(), (), outcome=outcome, returns=(1.0, -1.0))
+def test_a_record_cannot_be_built_of_what_is_no_game() -> None:
     with pytest.raises(RecordError, match=r"^actions must be values"):
         GameRecord(RuleSet(), [0])  # type: ignore[arg-type]
+    with pytest.raises(RecordError, match=r"^ply 1: force: "):
+        GameRecord(RuleSet(), (0, 2))
+    record = GameRecord(RuleSet(), (0,) * 40)
+    assert (record.outcome, record.returns) == (Outcome(None, Termination.STOCK), (0.0, 0.0))
 
 
 # --- files ---

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import conquian_env
-from conquian_env import RuleSet
+from conquian_env import Game, RuleSet
 from conquian_env.errors import RuleSetError
 from conquian_env.melds import combinations
 from conquian_env.rules import PRESETS, rule_set
@@ -101,10 +101,11 @@ def test_an_unknown_preset_is_refused_and_the_known_are_named() -> None:
         RuleSet.preset("clasic")
 
 
-def test_rule_set_takes_a_rule_set_or_a_preset_name() -> None:
+def test_rule_set_takes_a_rule_set_or_its_text() -> None:
     rules = RuleSet(deal=9)
     assert rule_set(rules) is rules
     assert rule_set("classic-1.1") == RuleSet.preset("classic-1.1")
+    assert Game("nano,force=off").rules == dataclasses.replace(rule_set("nano"), force="off")
     with pytest.raises(RuleSetError, match="11"):
         rule_set(11)  # type: ignore[arg-type]
 

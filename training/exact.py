@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from agents import Agent, make_agent
 from agents.agent import AgentError
-from conquian_env import RuleSet, Views
+from conquian_env import Views
 from conquian_env.actions import NUM_ACTIONS
 from conquian_env.deal import WORD
 from conquian_env.errors import ConquianError
 from conquian_env.jit import jit
+from conquian_env.rules import rule_set
 from conquian_env.seeds import derive
 from conquian_env.view import views_of
 from training.match import ask, check_plays
@@ -246,14 +247,18 @@ def _learn(
 def main(arguments: list[str] | None = None) -> int:
     """Command line; returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m training.exact", description=__doc__)
-    parser.add_argument("rules", help="preset of a small deck: nano, micro, mini")
+    parser.add_argument("rules", help="small deck: nano, micro, mini, or nano,force=off")
     parser.add_argument("--nash-conv", type=float, default=1e-3, help="when to stop (default 1e-3)")
-    parser.add_argument("--iterations", type=int, default=1000, help="at most (default 1000)")
+    parser.add_argument(
+        "--iterations", type=int, default=1000, help="at most (default 1000; 0: none)"
+    )
     parser.add_argument("--agents", nargs="*", default=[], help="specs of agents to score")
     options = parser.parse_args(arguments)
+    if not options.nash_conv > 0 or options.iterations < 0:
+        parser.error("--nash-conv must be above 0, --iterations 0 or more")
     try:
         agents = {spec: make_agent(spec) for spec in options.agents}
-        rules = RuleSet.preset(options.rules)
+        rules = rule_set(options.rules)
         start = time.monotonic()
         form = sequence_form(rules)
         _print_size(options.rules, form, time.monotonic() - start)

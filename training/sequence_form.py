@@ -27,6 +27,7 @@ from conquian_env.rules import rule_set
 from conquian_env.state import MAX_EVENTS, NONE, PHASE_GIVE, PHASE_OVER, STATE
 
 SPACE = 1 << 16  # free places that every array has before two hands are followed
+MOST_DEALS = 100_000_000  # hands and orders of the stock; mini has 33,264
 BEGIN = -1  # the pseudo-action that turns the first card
 SEQUENCES, WINS, HISTORIES, NEW = 2, 4, 5, 6  # places in ``counts``, the first two by seat
 
@@ -92,11 +93,13 @@ def sequence_form(
         visit: is shown the information states as they are found.
 
     Raises:
-        OptionError: ``draw="double"``, where each deal is a game of its own.
+        OptionError: ``draw="double"``, where each deal is a game of its own, or there are more
+            than ``MOST_DEALS`` deals.
     """
     rules = rule_set(rules)
     if rules.draw != "end":
         raise OptionError("draw='double': each deal is a game of its own, take draw='end'")
+    _check_size(rules)
     pack = card_ids(pack_mask(rules))
     hands = np.array([card_mask(hand) for hand in itertools.combinations(pack, rules.deal)])
     chance = 1 / (len(hands) * math.comb(len(pack) - rules.deal, rules.deal))
@@ -111,6 +114,18 @@ def sequence_form(
             form.counts[NEW] = 0
             form = _more_room(form)
     return _finished(rules, form)
+
+
+def _check_size(rules: RuleSet) -> None:
+    """Refuse rules whose tree nobody could wait for."""
+    pack, deal = rules.pack_size, rules.deal
+    deals = math.comb(pack, deal) * math.comb(pack - deal, deal)
+    deals *= math.perm(pack - 2 * deal, rules.stock_size)
+    if deals > MOST_DEALS:
+        raise OptionError(
+            f"{rules.to_text()}: {deals:,} deals are too many to follow (at most {MOST_DEALS:,}); "
+            f"nano, micro and mini are small"
+        )
 
 
 # --- following the play ---
@@ -247,14 +262,14 @@ def _key(row: np.void, seat: int, word0: int, word1: int, dealt: int) -> int:
         received = NONE
     rest = (dealt >> 32) | (given + 1) << 8 | (received + 1) << 16 | seat << 24
     low, high = threefry(word0, word1, dealt & WORD, rest)
-    return low | high << 32
+    return low | (high >> 1) << 32  # 63 bits: an int64 with the JIT off too
 
 
 @jit
 def _information_state(
     row: np.void, seat: int, own: int, choices: int, key: int, form: _Growing
 ) -> int:
-    """The first sequence of what the seat has seen, be it new or known."""
+    """The first sequence of what the seat has seen, new or known."""
     slot = _slot(form.slots, key)
     number = form.slots[slot, 1]
     if number == NONE:
@@ -270,7 +285,8 @@ def _new_state(
 ) -> int:
     number, first = form.counts[seat], form.counts[SEQUENCES + seat]
     new = form.counts[NEW]
-    if new == len(form.rows) or first + choices > form.action.shape[1]:
+    full = new == len(form.rows) or number + 1 == form.parent.shape[1]
+    if full or first + choices > form.action.shape[1]:
         raise MemoryError("two hands have more information states than SPACE")
     form.slots[slot, 0], form.slots[slot, 1] = key, number
     form.parent[seat, number], form.first[seat, number] = own, first
