@@ -66,11 +66,12 @@ class GameRecord:
 
     def __post_init__(self) -> None:
         _check("rules", (self.rules,), 1, RuleSet)
-        _check("seed", (self.seed,), 1, int)
-        _check("deal", (self.deal,), 1, int)
         _check("agents", self.agents, 2, str)
         _check("version", (self.version,), 1, str)
         _check("actions", self.actions, None, int)
+        for name, number in (("seed", self.seed), ("deal", self.deal)):
+            if type(number) is not int:
+                raise RecordError(f"{name} must be a whole number, not {number!r}")
         if self.dealt is not None:
             _check("dealt", self.dealt, 3, str)
             if (self.seed, self.deal) != (0, 0):

@@ -355,6 +355,12 @@ def test_a_doubled_game_is_refused() -> None:
         sequence_form(RuleSet(suits=3, ranks=3, deal=2, draw="double"))
 
 
+@pytest.mark.parametrize("rules", ["classic", "classic,deal=2", "micro,ranks=10"])
+def test_a_tree_too_large_to_walk_is_refused(rules: str) -> None:
+    with pytest.raises(OptionError, match="deals are too many to follow"):
+        sequence_form(rules)
+
+
 def test_the_command_prints_size_value_and_scores(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["nano", "--agents", "random"]) == 0
     printed = capsys.readouterr().out

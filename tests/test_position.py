@@ -312,6 +312,8 @@ BAD_SAVES = [
     (edited(phase=lambda _: "meld"), "face_up: phase meld needs no face-up card"),
     (edited(winner=lambda _: 0), "winner: nobody has won in phase offered"),
     (edited(winner=lambda _: 2), "winner must be a whole number from 0 to 1, not 2"),
+    (midgame().to_json()[:-1] + ', "seed": 5}', "not a saved game: seed comes twice"),
+    (edited(history=lambda _: [GAVE]), "history: seat 0 gave a card, given names none"),
     (midgame().to_json().replace("}", ', "dealer": 1}'), "unknown rule field 'dealer'"),
     (midgame().to_json()[:-1] + ', "dealer": 1}', "saved game: dealer is unknown"),
 ]

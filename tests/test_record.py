@@ -323,6 +323,12 @@ def test_a_record_cannot_be_built_of_what_is_no_game() -> None:
         GameRecord(RuleSet(), [0])  # type: ignore[arg-type]
     with pytest.raises(RecordError, match=r"^ply 1: force: "):
         GameRecord(RuleSet(), (0, 2))
+    with pytest.raises(RecordError, match=r"^rules must be 1 of type RuleSet"):
+        GameRecord("classic", ())  # type: ignore[arg-type]
+    with pytest.raises(RecordError, match=r"^seed must be a whole number, not np.int64\(3\)"):
+        GameRecord(RuleSet(), (), seed=np.int64(3))  # type: ignore[arg-type]
+    with pytest.raises(RecordError, match=r"^agents: .* cannot be written"):
+        GameRecord(RuleSet(), (), agents=("\ud800", "b"))
     record = GameRecord(RuleSet(), (0,) * 40)
     assert (record.outcome, record.returns) == (Outcome(None, Termination.STOCK), (0.0, 0.0))
 

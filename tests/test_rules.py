@@ -92,8 +92,15 @@ def test_a_deal_that_is_no_whole_number_is_refused_as_such(value: Any) -> None:
         RuleSet(deal=value)
 
 
-def test_the_smallest_and_the_largest_deal_are_accepted() -> None:
-    assert [RuleSet(deal=deal).deal for deal in (2, 19)] == [2, 19]
+def test_deals_from_two_cards_to_nineteen_are_accepted_and_no_others() -> None:
+    for deal in range(-50, 51):
+        if 2 <= deal <= 19:
+            assert RuleSet(deal=deal).target == deal + 1
+            continue
+        with pytest.raises(RuleSetError, match=f"^deal={deal}: "):
+            RuleSet(deal=deal)
+        with pytest.raises(RuleSetError, match=f"^deal={deal}: "):
+            RuleSet.from_text(f"classic,deal={deal}")
 
 
 def test_an_unknown_preset_is_refused_and_the_known_are_named() -> None:
@@ -144,7 +151,10 @@ def test_what_is_no_table_of_fields_is_refused(values: Any) -> None:
         ({"ranks": True}, "ranks must be a whole number, not True"),
         ({"suits": 2, "ranks": 5, "deal": 5}, "deal=5: two hands of 5 leave no stock in 10 cards"),
         ({"suits": 4, "ranks": 3, "deal": 4}, "deal=4: no table has the 5 cards needed to win"),
-        ({"suits": 2, "ranks": 2, "deal": 1}, "deal=1: no table has the 2 cards needed to win"),
+        (
+            {"suits": 2, "ranks": 2, "deal": 1},
+            "deal=1: a combination has three cards, so deal two or more",
+        ),
         ({"stock": 0}, "stock must be from 1 to the 20 left, not 0"),
         ({"stock": 21}, "stock must be from 1 to the 20 left, not 21"),
         ({"stock": 2.0}, "stock must be from 1 to the 20 left, not 2.0"),
