@@ -36,15 +36,16 @@ def dealt(seed: int, deal: int) -> dict[str, object]:
     return {"seed": seed, "deal": deal, "hands": hands, "stock": f"{game.face_up} {stock}"}
 
 
-def dealt_again(seed: int, redeal: int) -> dict[str, object]:
+def dealt_again(seed: int, deal: int, redeal: int) -> dict[str, object]:
     """The order of the pack after so many drawn deals."""
-    pack = " ".join(card_name(card_id) for card_id in order(seed, 0, redeal=redeal))
-    return {"seed": seed, "deal": 0, "redeal": redeal, "pack": pack}
+    pack = " ".join(card_name(card_id) for card_id in order(seed, deal, redeal=redeal))
+    return {"seed": seed, "deal": deal, "redeal": redeal, "pack": pack}
 
 
 def golden() -> list[dict[str, object]]:
     deals = [dealt(seed, deal) for seed in GOLDEN_SEEDS for deal in range(GOLDEN_DEALS)]
-    return deals + [dealt_again(seed, redeal) for seed in GOLDEN_SEEDS for redeal in (1, 6)]
+    again = [(deal, redeal) for deal in (0, 2) for redeal in (1, 6)]
+    return deals + [dealt_again(seed, *numbers) for seed in GOLDEN_SEEDS for numbers in again]
 
 
 @pytest.mark.parametrize(

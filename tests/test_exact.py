@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import conquian_env
 from agents import make_agent
-from agents.agent import AgentError
+from agents.agent import AgentError, draw
 from conquian_env import RuleSet, Views
 from conquian_env.actions import FORCE, GAVE, NUM_ACTIONS, PASS, SEAT_FLAG, TURN
 from conquian_env.errors import OptionError
@@ -322,6 +322,22 @@ def test_an_agent_is_scored_by_what_it_plays() -> None:
     greedy = agent_strategy(form, make_agent("greedy"))
     assert set(np.concatenate(greedy)) == {0.0, 1.0}
     assert nash_conv(form, greedy) > nash_conv(form, random)  # on so small a deck
+
+
+class Dice:
+    """Draws from the seeds it is given."""
+
+    def act(self, views: Views) -> NDArray[np.int64]:
+        return draw(np.ones(views.mask.shape), views.mask, views.seeds)
+
+
+def test_an_agent_that_only_acts_draws_from_a_seed_of_what_it_has_seen() -> None:
+    form = sequence_form(TINY[0])
+    one, again, other = (agent_strategy(form, Dice(), seed=seed) for seed in (1, 1, 2))
+    assert all((one[seat] == again[seat]).all() for seat in (0, 1))
+    assert all((one[seat] != other[seat]).any() for seat in (0, 1))
+    chosen = one[0][form.first[0][:-1]]  # of states with few actions the first comes often
+    assert 0.2 < chosen.mean() < 0.6
 
 
 class Broken:

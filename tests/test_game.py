@@ -25,6 +25,7 @@ from conquian_env.actions import (
 )
 from conquian_env.cards import NAMES
 from conquian_env.errors import IllegalActionError, PositionError, SeedError
+from conquian_env.observation import LAYOUT
 from conquian_env.rules import PRESETS as ALL_PRESETS
 from conquian_env.state import MAX_EVENTS
 from tests.oracle import COMBINATIONS, legal_table
@@ -460,6 +461,48 @@ def test_a_drawn_deal_is_dealt_again_for_twice_the_stake() -> None:
             game.apply(PASS)
     assert (game.is_over, game.outcome) == (True, Outcome(None, Termination.STOCK))
     assert (len(hands), starters, game.ply) == (3, [0, 1, 0], 120)
+
+
+def test_the_stake_is_seen() -> None:
+    for game in playthroughs(RuleSet(draw="double"), 20, seed=25):
+        for seat in (0, 1):
+            assert game.view(seat).stake == game.stake == 1 << game.redeal
+            assert game.observation(seat)[LAYOUT["stake"]].tolist() == [game.stake]
+
+
+def test_a_deal_keeps_nothing_of_the_one_before() -> None:
+    rules = RuleSet(draw="double", stock=5, max_deals=3)
+    for game in playthroughs(rules, 12, seed=26):
+        assert Game.from_json(game.to_json()) == game  # no card removed before is missing now
+    batch, rng = Batch(16, rules, seed=27), np.random.default_rng(1)
+    redealt = False
+    for _ in range(400):
+        before, redeals = batch.deal.copy(), [batch.game(i).redeal for i in range(16)]
+        batch.step(batch.sample_actions(rng))
+        for i in np.flatnonzero(batch.deal > before):
+            redealt |= redeals[i] > 0
+            assert batch.game(i) == Game(rules, 27, int(batch.deal[i]))
+    assert redealt
+
+
+@pytest.mark.parametrize("rules", [RuleSet(), RuleSet(first_card="dealt", stock=1)], ids=str)
+def test_after_a_draw_the_actor_is_who_declined_last(rules: RuleSet) -> None:
+    game = Game(rules, seed=28)
+    while not game.is_over:
+        last = game.actor
+        game.apply(PASS)
+    assert game.actor == last
+
+
+def test_a_resampled_gift_can_be_any_card_of_the_hand() -> None:
+    """Eight cards, 200 gifts: that one never comes has a chance of 2e-11."""
+    game, rng = Game("mexican", seed=29), np.random.default_rng(2)
+    game.apply(game.legal_actions()[0])
+    places = set()
+    for _ in range(200):
+        other = game.resample_hidden(1, rng)
+        places.add(other.hand(0).index(json.loads(other.to_json())["given"][0]))
+    assert places == set(range(8))
 
 
 def test_the_winner_takes_the_stake() -> None:

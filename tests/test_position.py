@@ -13,6 +13,7 @@ from conquian_env.actions import (
     GAVE,
     LAY,
     PASS,
+    SEAT_FLAG,
     TAKE,
 )
 from conquian_env.cards import NAMES
@@ -323,6 +324,19 @@ BAD_SAVES = [
 def test_a_bad_save_is_refused(text: str, message: str) -> None:
     with pytest.raises(ConquianError, match="^" + message):
         Game.from_json(text)
+
+
+def test_a_table_that_only_earlier_cards_could_finish_is_refused() -> None:
+    game = meld(rules=RuleSet(lay_order="ascending"))
+    values = json.loads(game.to_json())
+    values["history"] = [LAY + card("5S") | SEAT_FLAG]
+    values["hands"][1] = values["hands"][1].replace(" 5S", "")
+    values["tables"][1] = "5S 6S"  # 4S is in hand, and comes too late
+    with pytest.raises(PositionError, match=r"^table 1 can not be made legal with the hand"):
+        Game.from_json(json.dumps(values))
+    values["history"] = [LAY + card("3S") | SEAT_FLAG]
+    with pytest.raises(PositionError, match=r"^history: 3S is not on the table of seat 1"):
+        Game.from_json(json.dumps(values))
 
 
 def test_a_card_laid_last_that_is_not_on_the_table_is_refused() -> None:

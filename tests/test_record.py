@@ -327,10 +327,27 @@ def test_a_record_cannot_be_built_of_what_is_no_game() -> None:
         GameRecord("classic", ())  # type: ignore[arg-type]
     with pytest.raises(RecordError, match=r"^seed must be a whole number, not np.int64\(3\)"):
         GameRecord(RuleSet(), (), seed=np.int64(3))  # type: ignore[arg-type]
+    with pytest.raises(RecordError, match=r"^dealt: known cards have seed 0 and deal 0"):
+        GameRecord(RuleSet(), (), deal=1, dealt=("", "", ""))
     with pytest.raises(RecordError, match=r"^agents: .* cannot be written"):
         GameRecord(RuleSet(), (), agents=("\ud800", "b"))
     record = GameRecord(RuleSet(), (0,) * 40)
     assert (record.outcome, record.returns) == (Outcome(None, Termination.STOCK), (0.0, 0.0))
+
+
+def test_high_stakes_have_a_text() -> None:
+    rules = RuleSet(draw="double", max_deals=7)
+    for deal in range(100):
+        game, actions = Game(rules, seed=5, deal=deal), []
+        while not game.is_over:
+            legal = game.legal_actions()
+            actions.append(0 if game.redeal < 5 else legal[-1] if legal[-1] < 43 else legal[0])
+            game.apply(actions[-1])
+        if game.returns()[0]:
+            break
+    record = GameRecord.of(Game(rules, seed=5, deal=deal), actions)
+    assert record.result in ("32-0 out", "0-32 out", "64-0 out", "0-64 out")
+    assert GameRecord.from_text(record.to_text()) == record
 
 
 # --- files ---
