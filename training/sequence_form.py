@@ -194,7 +194,7 @@ def _follow(
         after0, after1 = _hashed(row, stack[depth]["events"], word0, word1)
         form.counts[HISTORIES] += 1
         if row["phase"] == PHASE_OVER:
-            _end(row, own, chance / cards, form)
+            _end(row, own, chance, form)  # the last action turns no card
         seat, (answers, lays, discards) = int(row["actor"]), engine.legal(row, book)
         choices = count(answers) + count(lays) + count(discards)
         sequence = own[seat]
