@@ -240,6 +240,26 @@ def test_the_tree_is_the_game(rules: RuleSet) -> None:
     assert [len(action) for action in form.action] == [first[-1] for first in form.first]
 
 
+def plan_of(form: SequenceForm, seat: int, strategy: Strategy) -> NDArray[np.float64]:
+    plan = np.ones(len(form.action[seat]))
+    for state, parent in enumerate(form.parent[seat].tolist()):
+        for sequence in range(*form.first[seat][state : state + 2]):
+            plan[sequence] = plan[parent] * strategy[seat][sequence]
+    return plan
+
+
+def test_the_average_is_that_of_plans_weighed_by_squares() -> None:
+    form = sequence_form(TINY[0])
+    cfr = CFR(form)
+    sums = [np.zeros(len(form.action[seat])) for seat in (0, 1)]
+    for iteration in range(1, 6):
+        cfr.step()
+        for seat in (0, 1):
+            sums[seat] += iteration**2 * plan_of(form, seat, cfr.current)
+    for seat in (0, 1):
+        np.testing.assert_allclose(plan_of(form, seat, cfr.average), sums[seat] / 55, atol=1e-12)
+
+
 def solved(preset: str, target: float) -> tuple[SequenceForm, Strategy]:
     form = sequence_form(preset)
     cfr = CFR(form)
