@@ -41,7 +41,7 @@ def deal_cards(row: np.void, book: np.void) -> None:
     ranks, size = book["ranks"], book["deal"]
     pack_size = book["suits"] * ranks
     deck = row["stock"][:pack_size]
-    shuffle(deck, row["seed"], row["deal"], row["redeal"])
+    shuffle(deck, int(row["seed"]), int(row["deal"]), int(row["redeal"]))
     for place in range(pack_size):
         card_id = NUM_RANKS * (deck[place] // ranks) + deck[place] % ranks
         deck[place] = card_id

@@ -349,6 +349,14 @@ def test_a_card_laid_last_that_is_not_on_the_table_is_refused() -> None:
         Game.from_json(json.dumps(values))
 
 
+def test_a_history_leaves_room_for_all_that_can_follow() -> None:
+    values = json.loads(Game().to_json())
+    longest = values | {"history": [PASS] * 41}  # 159 of 200 events can follow a fresh deal
+    assert len(Game.from_json(json.dumps(longest)).history) == 41
+    with pytest.raises(PositionError, match=r"^history of 42 events is too long"):
+        Game.from_json(json.dumps(values | {"history": [PASS] * 42}))
+
+
 def test_a_winner_with_cards_left_is_refused() -> None:
     values = json.loads(won().to_json())
     values["hands"], values["tables"] = [HAND_0, "AS"], ["", "3H 4H 5H 6H 7H QS QD QH AD AC"]

@@ -181,6 +181,10 @@ def test_a_record_begins_with_a_fresh_deal() -> None:
     for start in (later, force(), Game().resample_hidden(0, np.random.default_rng(0))):
         with pytest.raises(RecordError, match=r"^(start|dealt): "):
             GameRecord.of(start, [])
+    begun = Game("classic", seed=0)
+    begun.apply(0)
+    with pytest.raises(RecordError, match=r"^start: a record begins with a fresh deal"):
+        GameRecord.of(begun, [])
 
 
 def test_of_leaves_the_start_as_it_is() -> None:
