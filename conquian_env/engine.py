@@ -10,7 +10,7 @@ from conquian_env.actions import CODE_MASK, DISCARD, FORCE, GAVE, LAY, PASS, SEA
 from conquian_env.cards import NUM_RANKS, bit, count, lowest
 from conquian_env.deal import shuffle
 from conquian_env.jit import jit
-from conquian_env.melds import FORCE_AUTO, FORCE_OFF, is_legal_table, reach
+from conquian_env.melds import FORCE_AUTO, FORCE_OFF, fits, is_legal_table, meldable, reach
 from conquian_env.state import (
     NONE,
     PHASE_FORCE,
@@ -103,12 +103,19 @@ def legal(row: np.void, book: np.void) -> tuple[int, int, int]:
         if not is_legal_table(table, book):
             return 0, lays, 0
     answers = 0
-    core = table | bit(row["face_up"])
-    if reach(core, core | hand, book) >= 0:
+    if can_take(bit(row["face_up"]), table, hand, book):
         answers |= 1 << TAKE
     if book["force"] != FORCE_AUTO or not forceable(row, seat, book):
         answers |= 1 << PASS
     return answers, lays, 0
+
+
+@jit
+def can_take(card: int, table: int, hand: int, book: np.void) -> bool:
+    """Whether a legal table holds the own table and the card (3.2)."""
+    if meldable(card | hand, book["run_starts"]) & card:  # beside the table as it is, which is legal
+        return True
+    return table != 0 and fits(table | card, table | card | hand, book)
 
 
 @jit
@@ -120,7 +127,7 @@ def layable(row: np.void, seat: int, book: np.void) -> int:
     lays, later = 0, later_cards(hand, last_laid(row))
     while later:
         card = later & -later
-        if reach(table | card, table | later, book) >= 0:
+        if fits(table | card, table | later, book):
             lays |= card
         later ^= card
     return lays

@@ -7,7 +7,7 @@ length 1, because numba hands arrays from Python to machine code fastest.
 from functools import lru_cache
 
 import numpy as np
-from numba import from_dtype, int64
+from numba import boolean, from_dtype, int64
 from numpy.typing import NDArray
 
 from conquian_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, card_ids, lowest
@@ -79,6 +79,7 @@ def pack_mask(rules: RuleSet) -> int:
 def rulebook(rules: RuleSet) -> NDArray[np.void]:
     """``rules`` compiled for the engine: shape (1,), dtype ``RULEBOOK``, read-only."""
     fix_signature(reach, int64(int64, int64, from_dtype(RULEBOOK)))
+    fix_signature(fits, boolean(int64, int64, from_dtype(RULEBOOK)))
     book = np.zeros(1, RULEBOOK)
     combos = combinations(rules)
     for card_id in range(NUM_CARDS):
@@ -136,9 +137,27 @@ def reach(core: int, window: int, book: np.void) -> int:
 
 
 @jit
+def fits(core: int, window: int, book: np.void) -> bool:
+    """Whether some legal table holds ``core`` and stays inside ``window``: ``reach(...) >= 0``.
+
+    It stops at the first such table.
+    """
+    if core & ~meldable(window, book["run_starts"]) != 0:
+        return False
+    if core == 0:
+        return True
+    for meld in book["melds_with"][lowest(core)]:
+        if meld == 0:
+            break
+        if meld & ~window == 0 and fits(core & ~meld, window & ~meld, book):
+            return True
+    return False
+
+
+@jit
 def is_legal_table(table: int, book: np.void) -> bool:
     """Whether the cards split into separate combinations (rule 1.5); the empty table does."""
-    return reach(table, table, book) >= 0
+    return fits(table, table, book)
 
 
 @jit
