@@ -1,6 +1,7 @@
 """Many games at once, both seats, for self-play: loops over rows; no rule is written here."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -159,6 +160,7 @@ class Batch:
             real choice is played through and counted.
         autoreset: deal a finished row again at once. Otherwise it keeps its terminal observation,
             ``done`` stays set, and only ``pass`` is legal, which does nothing and pays 0.
+        threads: cores to step on; the games are the same whatever the number.
 
     Attributes:
         observation: uint8 [n, 416], the actor's (see ``observation.PIECES``). This and the next
@@ -181,10 +183,12 @@ class Batch:
         seed: int | Sequence[int] | NDArray[np.uint64] = 0,
         skip_forced: bool = False,
         autoreset: bool = True,
+        threads: int = 1,
     ) -> None:
-        whole = isinstance(num_games, (int, np.integer)) and not isinstance(num_games, bool)
-        if not whole or num_games < 1:
-            raise OptionError(f"num_games must be a whole number from 1, not {num_games!r}")
+        for name, number in (("num_games", num_games), ("threads", threads)):
+            whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+            if not whole or number < 1:
+                raise OptionError(f"{name} must be a whole number from 1, not {number!r}")
         rows = np.zeros(num_games, STATE)
         if isinstance(seed, (Sequence, np.ndarray)):
             if len(seed) != num_games:
@@ -196,7 +200,7 @@ class Batch:
             stride = num_games
             rows["seed"] = seed_bits(seed)
             rows["deal"] = np.arange(num_games) - stride
-        self._allocate(rule_set(rules), rows, stride, bool(skip_forced), bool(autoreset))
+        self._allocate(rule_set(rules), rows, stride, bool(skip_forced), bool(autoreset), threads)
         self.reset()
 
     def _allocate(
@@ -206,6 +210,7 @@ class Batch:
         stride: int,
         skip_forced: bool,
         autoreset: bool,
+        threads: int,
     ) -> None:
         n = len(rows)
         self.rules, self.num_games = rules, n
@@ -220,6 +225,9 @@ class Batch:
         self.reward = np.zeros((n, 2), np.float32)
         self.done = np.zeros(n, np.bool_)
         self._outputs = (self._legal, observation, mask, self.actor, self.reward, self.done)
+        self.threads, size = threads, -(-n // threads)
+        self._parts = [slice(start, start + size) for start in range(0, n, size)]
+        self._others = ThreadPoolExecutor(threads) if len(self._parts) > 1 else None
         self.deal: NDArray[np.int64] = rows["deal"]
         self.ply: NDArray[np.int16] = rows["ply"]
         self.deal.flags.writeable = self.ply.flags.writeable = False
@@ -246,19 +254,28 @@ class Batch:
         bad = _first_illegal(self._legal, chosen)
         if bad >= 0:
             raise IllegalActionError(f"row {bad}: {_name(int(chosen[bad]))} is not legal")
-        _step(
-            self._rows, self._books, chosen, self._stride, self.skip_forced, self.autoreset,
-            self._outputs,
-        )  # fmt: skip
+        self._run(_step, chosen)
+
+    def _run(self, kernel: Callable[..., None], per_row: NDArray[Any]) -> None:
+        """``kernel`` on all rows, a part of them in each thread; no row knows of another."""
+
+        def run(part: slice) -> None:
+            out = tuple([array[part] for array in self._outputs])
+            kernel(
+                self._rows[part], self._books, per_row[part], self._stride, self.skip_forced,
+                self.autoreset, out,
+            )  # fmt: skip
+
+        if self._others is None:
+            run(slice(None))
+        else:
+            list(self._others.map(run, self._parts))
 
     def reset(self, mask: NDArray[np.bool_] | None = None) -> None:
         """Deal the rows of ``mask`` (bool [n]; None for all) again, each to its next deal."""
         chosen = np.ones(self.num_games, np.bool_) if mask is None else np.asarray(mask)
         _check_array("mask", chosen, np.bool_, (self.num_games,))
-        _redeal(
-            self._rows, self._books, chosen, self._stride, self.skip_forced, self.autoreset,
-            self._outputs,
-        )  # fmt: skip
+        self._run(_redeal, chosen)
 
     def sample_actions(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """Uniformly random legal actions, int64 [n]."""
@@ -289,7 +306,9 @@ class Batch:
         return views_of(self._rows[index], self.rules, seeds)
 
     def __getstate__(self) -> dict[str, Any]:
-        place = (self.rules, self._rows, self._stride, self.skip_forced, self.autoreset)
+        place = (
+            self.rules, self._rows, self._stride, self.skip_forced, self.autoreset, self.threads,
+        )  # fmt: skip
         return {"place": place, "outputs": self._outputs}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -13,26 +13,37 @@ from conquian_env.jit import jit
 
 WORD = 0xFFFFFFFF
 PARITY = 0x1BD11BDA
-ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
-ROUNDS = 20
 BLOCKS_PER_DEAL = 64  # of two words; a shuffle needs 20, the last ones are keys of re-deals
 MAX_DEAL = (1 << 58) - 1
 
 
 @jit
 def threefry(key0: int, key1: int, counter0: int, counter1: int) -> tuple[int, int]:
-    """Two random 32-bit words from a 64-bit key and a 64-bit counter, all as 32-bit words."""
+    """Two random 32-bit words from a 64-bit key and a 64-bit counter, all as 32-bit words.
+
+    Twenty rounds, and after every four the key is added; written out, they run twice as fast.
+    """
     key2 = PARITY ^ key0 ^ key1
     x0, x1 = (counter0 + key0) & WORD, (counter1 + key1) & WORD
-    for step in range(ROUNDS):
+    x0, x1 = _four_rounds(x0, x1, 13, 15, 26, 6)
+    x0, x1 = (x0 + key1) & WORD, (x1 + key2 + 1) & WORD
+    x0, x1 = _four_rounds(x0, x1, 17, 29, 16, 24)
+    x0, x1 = (x0 + key2) & WORD, (x1 + key0 + 2) & WORD
+    x0, x1 = _four_rounds(x0, x1, 13, 15, 26, 6)
+    x0, x1 = (x0 + key0) & WORD, (x1 + key1 + 3) & WORD
+    x0, x1 = _four_rounds(x0, x1, 17, 29, 16, 24)
+    x0, x1 = (x0 + key1) & WORD, (x1 + key2 + 4) & WORD
+    x0, x1 = _four_rounds(x0, x1, 13, 15, 26, 6)
+    return (x0 + key2) & WORD, (x1 + key0 + 5) & WORD
+
+
+@jit
+def _four_rounds(
+    x0: int, x1: int, turn0: int, turn1: int, turn2: int, turn3: int
+) -> tuple[int, int]:
+    for turn in (turn0, turn1, turn2, turn3):
         x0 = (x0 + x1) & WORD
-        turn = ROTATIONS[step % 8]
-        x1 = ((x1 << turn) | (x1 >> (32 - turn))) & WORD
-        x1 ^= x0
-        if step % 4 == 3:  # the key schedule, every four rounds
-            injection = step // 4 + 1
-            x0 = (x0 + (key0, key1, key2)[injection % 3]) & WORD
-            x1 = (x1 + (key0, key1, key2)[(injection + 1) % 3] + injection) & WORD
+        x1 = (((x1 << turn) | (x1 >> (32 - turn))) & WORD) ^ x0
     return x0, x1
 
 
