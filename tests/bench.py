@@ -36,13 +36,10 @@ def median(measure: Callable[[], float]) -> tuple[float, float, float]:
     return statistics.median(values), min(values), max(values)
 
 
-def batch_rate(num_games: int, skip_forced: bool = False) -> float:
+def batch_rate(num_games: int, skip_forced: bool = False, threads: int = 1) -> float:
     """Decisions a second of ``Batch.step``."""
-    batch, rng, spent = (
-        Batch(num_games, seed=1, skip_forced=skip_forced),
-        np.random.default_rng(0),
-        0.0,
-    )
+    batch = Batch(num_games, seed=1, skip_forced=skip_forced, threads=threads)
+    rng, spent = np.random.default_rng(0), 0.0
     steps = max(1_000_000 // num_games, 10)
     for _ in range(steps):
         actions = batch.sample_actions(rng)
@@ -102,6 +99,9 @@ def main() -> None:
     rows: dict[str, tuple[float, float, float]] = {}
     for num_games in (64, 1024, 4096, 16384, 65536):
         rows[f"Batch of {num_games}, decisions/s"] = median(lambda n=num_games: batch_rate(n))
+    for num_games in (4096, 65536):
+        name = f"Batch of {num_games} on two threads, decisions/s"
+        rows[name] = median(lambda n=num_games: batch_rate(n, threads=2))
     rows["Batch of 4096, real decisions/s"] = median(lambda: batch_rate(4096, skip_forced=True))
     rows["Game.legal_actions + apply, moves/s"] = median(game_rate)
     rows["raw_env, agent steps/s"] = median(lambda: aec_rate(conquian_v0.raw_env))

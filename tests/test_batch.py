@@ -190,6 +190,27 @@ def test_rules_by_name_and_by_default() -> None:
     assert Batch(2, "classic-1.1").rules == RuleSet(seven_jack_adjacent=False)
 
 
+@pytest.mark.parametrize("num_games", [1, 7, 4096])
+@pytest.mark.parametrize("options", [{}, {"skip_forced": True, "autoreset": False}], ids=str)
+def test_games_do_not_depend_on_the_number_of_threads(
+    num_games: int, options: dict[str, Any]
+) -> None:
+    batches = [
+        Batch(num_games, "mexican", seed=9, threads=threads, **options) for threads in (1, 2, 3)
+    ]
+    rng, chosen = np.random.default_rng(0), np.arange(num_games) % 3 == 0
+    for step in range(100):
+        actions = batches[0].sample_actions(rng)
+        for batch in batches:
+            batch.step(actions)
+            if step == 50:
+                batch.reset(chosen)
+        for name in ARRAYS:
+            arrays = [getattr(batch, name) for batch in batches]
+            assert all((array == arrays[0]).all() for array in arrays), name
+    assert batches[0].deal.max() >= num_games
+
+
 def test_the_number_of_rows_does_not_move_a_deal() -> None:
     for n in (1, 2, 5):
         batch = Batch(n, "classic", seed=9)
@@ -487,6 +508,8 @@ def test_an_action_too_big_for_int64_is_refused() -> None:
 
 @pytest.mark.parametrize("n", [0, -1, "3", 2.0, None, True])
 def test_bad_number_of_games(n: Any) -> None:
+    with pytest.raises(OptionError, match=f"threads must be .*, not {n!r}"):
+        Batch(2, threads=n)
     with pytest.raises(OptionError, match=f"num_games must be .*, not {n!r}"):
         Batch(n)
 
