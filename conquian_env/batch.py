@@ -227,7 +227,7 @@ class Batch:
         self._outputs = (self._legal, observation, mask, self.actor, self.reward, self.done)
         self.threads, size = threads, -(-n // threads)
         self._parts = [slice(start, start + size) for start in range(0, n, size)]
-        self._others = ThreadPoolExecutor(threads) if len(self._parts) > 1 else None
+        self._pool = ThreadPoolExecutor(threads) if len(self._parts) > 1 else None
         self.deal: NDArray[np.int64] = rows["deal"]
         self.ply: NDArray[np.int16] = rows["ply"]
         self.deal.flags.writeable = self.ply.flags.writeable = False
@@ -266,10 +266,10 @@ class Batch:
                 self.autoreset, out,
             )  # fmt: skip
 
-        if self._others is None:
+        if self._pool is None:
             run(slice(None))
         else:
-            list(self._others.map(run, self._parts))
+            list(self._pool.map(run, self._parts))
 
     def reset(self, mask: NDArray[np.bool_] | None = None) -> None:
         """Deal the rows of ``mask`` (bool [n]; None for all) again, each to its next deal."""

@@ -113,9 +113,8 @@ def legal(row: np.void, book: np.void) -> tuple[int, int, int]:
 @jit
 def can_take(card: int, table: int, hand: int, book: np.void) -> bool:
     """Whether a legal table holds the own table and the card (3.2)."""
-    if (
-        meldable(card | hand, book["run_starts"]) & card
-    ):  # beside the table as it is, which is legal
+    # A combination with hand cards alone can lie beside the table, which is legal as it is.
+    if meldable(card | hand, book["run_starts"]) & card:
         return True
     return table != 0 and fits(table | card, table | card | hand, book)
 

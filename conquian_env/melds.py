@@ -91,7 +91,7 @@ def rulebook(rules: RuleSet) -> NDArray[np.void]:
     book["deal"], book["target"], book["stock"] = rules.deal, rules.target, rules.stock_size
     book["first_dealt"] = rules.first_card == "dealt"
     book["hand_melds"], book["exchange"] = rules.hand_melds, rules.exchange
-    book["max_deals"] = rules.max_deals if rules.draw == "double" else 1
+    book["max_deals"] = rules.deals_a_game
     book["ascending"] = rules.lay_order == "ascending"
     book["force"] = {"off": FORCE_OFF, "optional": FORCE_OPTIONAL, "auto": FORCE_AUTO}[rules.force]
     book["force_discards_only"] = rules.force_source == "discard"
@@ -161,18 +161,18 @@ def is_legal_table(table: int, book: np.void) -> bool:
 
 
 @jit
-def _reach(core: int, window: int, books: NDArray[np.void]) -> int:
-    return reach(core, window, books[0])
+def _fits(core: int, window: int, books: NDArray[np.void]) -> bool:
+    return fits(core, window, books[0])
 
 
 def legal_table(table: int, rules: RuleSet) -> bool:
     """``is_legal_table`` for Python callers."""
-    return _reach(table, table, rulebook(rules)) >= 0
+    return _fits(table, table, rulebook(rules))
 
 
 def can_complete(table: int, hand: int, rules: RuleSet) -> bool:
     """Whether hand cards can make a table legal that is being laid (no path dead-ends)."""
-    return _reach(table, table | hand, rulebook(rules)) >= 0
+    return _fits(table, table | hand, rulebook(rules))
 
 
 def split(table: int, rules: RuleSet) -> tuple[tuple[int, ...], ...] | None:

@@ -92,7 +92,7 @@ def from_values(values: dict[str, Any], rules: RuleSet) -> NDArray[np.void]:
     row["winner"] = NONE if winner is None else _number("winner", winner, 1)
     row["phase"] = _index("phase", values["phase"], PHASES)
     row["actor"] = _number("actor", values["actor"], 1)
-    row["redeal"] = _number("redeal", values["redeal"], int(rulebook(rules)["max_deals"][0]) - 1)
+    row["redeal"] = _number("redeal", values["redeal"], rules.deals_a_game - 1)
     row["ply"] = _number("ply", values["ply"], MAX_EVENTS * (int(row["redeal"]) + 1))
     stock = cards(_text("stock", values["stock"]))
     _mask("stock", values["stock"])

@@ -130,9 +130,14 @@ class RuleSet:
         return self.pack_size - 2 * self.deal if self.stock is None else self.stock
 
     @property
+    def deals_a_game(self) -> int:
+        """How many deals a game has at most."""
+        return self.max_deals if self.draw == "double" else 1
+
+    @property
     def highest_stake(self) -> int:
         """What a game can be played for at most."""
-        return 1 << (self.max_deals - 1) if self.draw == "double" else 1
+        return 1 << (self.deals_a_game - 1)
 
     @property
     def max_offers(self) -> int:
@@ -149,8 +154,7 @@ class RuleSet:
         Each offer is answered and may be insisted on; each hand card is laid or discarded once; a
         card may be given.
         """
-        deals = self.max_deals if self.draw == "double" else 1
-        return deals * (2 * self.max_offers + 2 * self.deal + 2 * self.exchange)
+        return self.deals_a_game * (2 * self.max_offers + 2 * self.deal + 2 * self.exchange)
 
     @classmethod
     def preset(cls, name: str) -> Self:
