@@ -19,14 +19,17 @@ from conquian_env.observation import (
     MASK_PADDING,
     MASK_WORDS,
     OBSERVATION_WORDS,
+    PACKED_WORDS,
     write_mask,
     write_observation,
+    write_packed,
 )
 from conquian_env.rules import RuleSet, rule_set
 from conquian_env.state import PHASE_OVER, STATE, copied
 from conquian_env.view import Views, views_of
 
-# Written at every step: packed legal masks [n, 3], observation and mask words, actor, reward, done.
+# Written at every step: legal actions [n, 2], observation and mask words, actor, reward, done. The
+# actions are two words, ``answers | lays << LAY`` and discards.
 Outputs = tuple[
     NDArray[np.int64],
     NDArray[np.int64],
@@ -35,6 +38,7 @@ Outputs = tuple[
     NDArray[np.float32],
     NDArray[np.bool_],
 ]
+Settings = tuple[int, bool, bool, bool]  # stride, skip_forced, autoreset, packed
 
 
 @jit
@@ -57,15 +61,21 @@ def _pay(row: np.void, reward: NDArray[np.float32]) -> None:
 
 
 @jit
-def _show(row: np.void, i: int, answers: int, lays: int, discards: int, out: Outputs) -> None:
+def _show(
+    row: np.void, i: int, answers: int, lays: int, discards: int, packed: bool, out: Outputs
+) -> None:
     """Write what the actor of row ``i`` sees and may do; a finished row may only pass."""
     legal, observation, mask, actor, _, _ = out
     if row["phase"] == PHASE_OVER:
         answers = 1 << PASS
-    legal[i, 0], legal[i, 1], legal[i, 2] = answers, lays, discards
-    write_mask(answers, lays, discards, mask[i])
-    write_observation(row, row["actor"], observation[i])
+    legal[i, 0], legal[i, 1] = answers | lays << LAY, discards
     actor[i] = row["actor"]
+    if packed:
+        mask[i, 0], mask[i, 1] = legal[i, 0], legal[i, 1]
+        write_packed(row, row["actor"], observation[i])
+    else:
+        write_mask(answers, lays, discards, mask[i])
+        write_observation(row, row["actor"], observation[i])
 
 
 @jit
@@ -79,11 +89,10 @@ def _redeal(
     rows: NDArray[np.void],
     books: NDArray[np.void],
     chosen: NDArray[np.bool_],
-    stride: int,
-    skip_forced: bool,
-    autoreset: bool,
+    settings: Settings,
     out: Outputs,
 ) -> None:
+    stride, skip_forced, autoreset, packed = settings
     _, _, _, _, reward, done = out
     for i in range(len(rows)):
         if not chosen[i]:
@@ -94,7 +103,7 @@ def _redeal(
             answers, lays, discards = _next_deal(row, books[0], stride, skip_forced)
         done[i] = row["phase"] == PHASE_OVER
         _pay(row, reward[i])
-        _show(row, i, answers, lays, discards, out)
+        _show(row, i, answers, lays, discards, packed, out)
 
 
 @jit
@@ -102,11 +111,10 @@ def _step(
     rows: NDArray[np.void],
     books: NDArray[np.void],
     actions: NDArray[np.int64],
-    stride: int,
-    skip_forced: bool,
-    autoreset: bool,
+    settings: Settings,
     out: Outputs,
 ) -> None:
+    stride, skip_forced, autoreset, packed = settings
     _, _, _, _, reward, done = out
     for i in range(len(rows)):
         row = rows[i]
@@ -119,7 +127,7 @@ def _step(
         _pay(row, reward[i])
         while autoreset and row["phase"] == PHASE_OVER:
             answers, lays, discards = _next_deal(row, books[0], stride, skip_forced)
-        _show(row, i, answers, lays, discards, out)
+        _show(row, i, answers, lays, discards, packed, out)
 
 
 @jit
@@ -127,7 +135,7 @@ def _first_illegal(legal: NDArray[np.int64], actions: NDArray[np.int64]) -> int:
     for i in range(len(actions)):
         action = actions[i]
         known = 0 <= action < NUM_ACTIONS
-        if not known or not engine.allows(legal[i, 0], legal[i, 1], legal[i, 2], action):
+        if not known or not engine.allows(legal[i, 0], legal[i, 1], action):
             return i
     return -1
 
@@ -136,7 +144,7 @@ def _first_illegal(legal: NDArray[np.int64], actions: NDArray[np.int64]) -> int:
 def _pick(legal: NDArray[np.int64], words: NDArray[np.int64], actions: NDArray[np.int64]) -> None:
     """The legal action at place ``word * number of legal actions / 2**32`` of each row."""
     for i in range(len(actions)):
-        low, high = legal[i, 0] | legal[i, 1] << LAY, legal[i, 2]
+        low, high = legal[i, 0], legal[i, 1]
         lows = count(low)
         place = (words[i] * (lows + count(high))) >> 32
         base = 0
@@ -161,6 +169,8 @@ class Batch:
         autoreset: deal a finished row again at once. Otherwise it keeps its terminal observation,
             ``done`` stays set, and only ``pass`` is legal, which does nothing and pays 0.
         threads: cores to step on; the games are the same whatever the number.
+        packed: write ``observation`` as int64 [n, 12] and ``mask`` as int64 [n, 2], card sets as
+            bit masks, for a consumer that calls ``observation.unpack`` on its own device.
 
     Attributes:
         observation: uint8 [n, 416], the actor's (see ``observation.PIECES``). This and the next
@@ -184,6 +194,7 @@ class Batch:
         skip_forced: bool = False,
         autoreset: bool = True,
         threads: int = 1,
+        packed: bool = False,
     ) -> None:
         for name, number in (("num_games", num_games), ("threads", threads)):
             whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
@@ -200,34 +211,29 @@ class Batch:
             stride = num_games
             rows["seed"] = seed_bits(seed)
             rows["deal"] = np.arange(num_games) - stride
-        self._allocate(rule_set(rules), rows, stride, bool(skip_forced), bool(autoreset), threads)
+        settings = (stride, bool(skip_forced), bool(autoreset), bool(packed))
+        self._allocate(rule_set(rules), rows, settings, threads)
         self.reset()
 
     def _allocate(
-        self,
-        rules: RuleSet,
-        rows: NDArray[np.void],
-        stride: int,
-        skip_forced: bool,
-        autoreset: bool,
-        threads: int,
+        self, rules: RuleSet, rows: NDArray[np.void], settings: Settings, threads: int
     ) -> None:
         n = len(rows)
         self.rules, self.num_games = rules, n
-        self.skip_forced, self.autoreset = skip_forced, autoreset
-        self._rows, self._stride, self._books = rows, stride, rulebook(rules)
-        self._legal = np.zeros((n, 3), np.int64)
-        observation = np.zeros((n, OBSERVATION_WORDS), np.int64)
-        mask = np.zeros((n, MASK_WORDS), np.int64)
-        self.observation: NDArray[np.uint8] = observation.view(np.uint8)
-        self.mask: NDArray[np.bool_] = mask.view(np.bool_)[:, MASK_PADDING:]
+        self._rows, self._settings, self._books = rows, settings, rulebook(rules)
+        _, self.skip_forced, self.autoreset, self.packed = settings
+        self._legal = np.zeros((n, 2), np.int64)
+        observation = np.zeros((n, PACKED_WORDS if self.packed else OBSERVATION_WORDS), np.int64)
+        mask = np.zeros((n, 2 if self.packed else MASK_WORDS), np.int64)
+        self.observation: NDArray[Any] = observation if self.packed else observation.view(np.uint8)
+        self.mask: NDArray[Any] = mask if self.packed else mask.view(np.bool_)[:, MASK_PADDING:]
         self.actor = np.zeros(n, np.int8)
         self.reward = np.zeros((n, 2), np.float32)
         self.done = np.zeros(n, np.bool_)
         self._outputs = (self._legal, observation, mask, self.actor, self.reward, self.done)
         self.threads, size = threads, -(-n // threads)
         self._parts = [slice(start, start + size) for start in range(0, n, size)]
-        self._pool = ThreadPoolExecutor(threads) if len(self._parts) > 1 else None
+        self._pool = ThreadPoolExecutor(threads - 1) if len(self._parts) > 1 else None
         self.deal: NDArray[np.int64] = rows["deal"]
         self.ply: NDArray[np.int16] = rows["ply"]
         self.deal.flags.writeable = self.ply.flags.writeable = False
@@ -261,15 +267,13 @@ class Batch:
 
         def run(part: slice) -> None:
             out = tuple([array[part] for array in self._outputs])
-            kernel(
-                self._rows[part], self._books, per_row[part], self._stride, self.skip_forced,
-                self.autoreset, out,
-            )  # fmt: skip
+            kernel(self._rows[part], self._books, per_row[part], self._settings, out)
 
-        if self._pool is None:
-            run(slice(None))
-        else:
-            list(self._pool.map(run, self._parts))
+        first, *others = self._parts
+        waiting = [self._pool.submit(run, part) for part in others] if self._pool else []
+        run(first)  # the caller's thread works, too: waking another takes 30 microseconds
+        for other in waiting:
+            other.result()
 
     def reset(self, mask: NDArray[np.bool_] | None = None) -> None:
         """Deal the rows of ``mask`` (bool [n]; None for all) again, each to its next deal."""
@@ -306,9 +310,7 @@ class Batch:
         return views_of(self._rows[index], self.rules, seeds)
 
     def __getstate__(self) -> dict[str, Any]:
-        place = (
-            self.rules, self._rows, self._stride, self.skip_forced, self.autoreset, self.threads,
-        )  # fmt: skip
+        place = (self.rules, self._rows, self._settings, self.threads)
         return {"place": place, "outputs": self._outputs}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

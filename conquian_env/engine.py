@@ -319,11 +319,11 @@ def record(row: np.void, seat: int, code: int) -> None:
 
 
 @jit
-def allows(answers: int, lays: int, discards: int, action: int) -> bool:
-    """Whether an action from 0 to 82 is in three legal masks."""
+def allows(low: int, high: int, action: int) -> bool:
+    """Whether an action from 0 to 82 is in the actions ``answers | lays << LAY`` and discards."""
     if action >= DISCARD:
-        return (discards >> (action - DISCARD)) & 1 == 1
-    return ((answers | lays << LAY) >> action) & 1 == 1
+        return (high >> (action - DISCARD)) & 1 == 1
+    return (low >> action) & 1 == 1
 
 
 @jit

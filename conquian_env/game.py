@@ -54,7 +54,7 @@ def _legal(rows: NDArray[np.void], books: NDArray[np.void]) -> tuple[int, int, i
 @jit
 def _try_apply(rows: NDArray[np.void], action: int, books: NDArray[np.void]) -> bool:
     answers, lays, discards = engine.legal(rows[0], books[0])
-    if not engine.allows(answers, lays, discards, action):
+    if not engine.allows(answers | lays << LAY, discards, action):
         return False
     engine.apply(rows[0], action, books[0])
     return True

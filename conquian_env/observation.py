@@ -4,7 +4,7 @@
 them from it. All are from the observer's side and hold nothing that the observer may not know.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +72,7 @@ CARD_WORDS = NUM_CARDS // WORD_BYTES
 ONE_HOTS_WORD = CARDS_END // WORD_BYTES  # phase and source, nine bytes
 NUMBERS_WORD = ONE_HOTS_WORD + 1  # the ninth, to_act and the counts
 BYTES = np.array([sum((m >> k & 1) << 8 * k for k in range(8)) for m in range(256)], np.int64)
+PACKED_WORDS = CARD_PIECES + 2
 # A mask row is padded in front, so that lays and discards begin on a word.
 MASK_PADDING = WORD_BYTES - 3
 MASK_WORDS = (MASK_PADDING + NUM_ACTIONS) // WORD_BYTES
@@ -86,30 +87,49 @@ def write_cards(mask: int, words: NDArray[np.int64], at: int) -> None:
 
 
 @jit
-def write_observation(row: np.void, seat: int, words: NDArray[np.int64]) -> None:
-    """Encode a state as ``seat`` sees it into ``words`` (int64 [52], the 416 bytes of PIECES)."""
+def card_masks(row: np.void, seat: int) -> tuple[int, ...]:
+    """The card pieces as ``seat`` sees them, a mask each, in the order of PIECES."""
     other = 1 - seat
     hand, table, other_table = row["hand"][seat], row["table"][seat], row["table"][other]
     dead = row["dead"]
     face_up = bit(row["face_up"]) if row["face_up"] != NONE else 0
     unseen = row["pack"] & ~(hand | table | other_table | face_up | dead)
     declined, other_declined = row["declined"][seat], row["declined"][other]
-    pieces = (
+    return (
         hand, table, other_table, face_up, dead, unseen, declined, other_declined,
         row["discarded"][other], row["known"][seat],
     )  # fmt: skip
-    for place, mask in enumerate(pieces):
-        write_cards(mask, words, place * CARD_WORDS)
+
+
+@jit
+def number_words(row: np.void, seat: int) -> tuple[int, int]:
+    """The sixteen bytes of the other pieces as ``seat`` sees them, in the order of PIECES."""
+    other = 1 - seat
     one_hots = bit(row["phase"])
     if row["source"] != NONE:
         one_hots |= bit(row["source"] + len(PHASES))
-    words[ONE_HOTS_WORD] = BYTES[one_hots & 255]
     stake = 1 << int(row["redeal"])
-    sizes = stake << 56 | count(other_table) << 48 | count(row["hand"][other]) << 40
-    sizes |= count(table) << 32 | count(hand) << 24
+    sizes = stake << 56 | count(row["table"][other]) << 48 | count(row["hand"][other]) << 40
+    sizes |= count(row["table"][seat]) << 32 | count(row["hand"][seat]) << 24
     sizes |= int(row["stock_end"] - row["stock_next"]) << 16
     to_act = int(row["actor"] == seat and row["phase"] != PHASE_OVER)
-    words[NUMBERS_WORD] = sizes | to_act << 8 | one_hots >> 8
+    return BYTES[one_hots & 255], sizes | to_act << 8 | one_hots >> 8
+
+
+@jit
+def write_observation(row: np.void, seat: int, words: NDArray[np.int64]) -> None:
+    """Encode a state as ``seat`` sees it into ``words`` (int64 [52], the 416 bytes of PIECES)."""
+    for place, mask in enumerate(card_masks(row, seat)):
+        write_cards(mask, words, place * CARD_WORDS)
+    words[ONE_HOTS_WORD], words[NUMBERS_WORD] = number_words(row, seat)
+
+
+@jit
+def write_packed(row: np.void, seat: int, words: NDArray[np.int64]) -> None:
+    """The same in an eighth of the space: a word for each card piece (int64 [12])."""
+    for place, mask in enumerate(card_masks(row, seat)):
+        words[place] = mask
+    words[CARD_PIECES], words[CARD_PIECES + 1] = number_words(row, seat)
 
 
 @jit
@@ -135,6 +155,33 @@ def write_history(row: np.void, seat: int, out: NDArray[np.uint8]) -> None:
         elif event == GAVE | SEAT_FLAG and row["phase"] != PHASE_GIVE:
             event = DISCARD + int(row["given"][1 - seat]) | SEAT_FLAG
         out[k] = event
+
+
+def unpack(observation: Any, mask: Any, xp: Any = np) -> tuple[Any, Any]:
+    """What a packed ``Batch`` shows, in bytes, on the device where it lies.
+
+    Args:
+        observation: int64 [..., 12].
+        mask: int64 [..., 2].
+        xp: the arrays' library: ``numpy``, ``torch`` or another with the array API's names.
+
+    Returns:
+        uint8 [..., 416] as PIECES lays it out, and bool [..., 83].
+    """
+
+    def spread(words: Any, size: int, bits: int) -> Any:
+        """``size`` numbers of so many bits from each word, the lowest first: [..., k * size]."""
+        shifts = xp.arange(0, size * bits, bits, device=words.device)
+        numbers = (words[..., None] >> shifts) & ((1 << bits) - 1)
+        return numbers.reshape(*words.shape[:-1], words.shape[-1] * size)
+
+    cards = spread(observation[..., :CARD_PIECES], NUM_CARDS, 1)
+    numbers = spread(observation[..., CARD_PIECES:], WORD_BYTES, 8)
+    low, high = spread(mask[..., :1], DISCARD, 1), spread(mask[..., 1:], NUM_CARDS, 1)
+    return (
+        xp.asarray(xp.concat((cards, numbers), -1), dtype=xp.uint8),
+        xp.asarray(xp.concat((low, high), -1), dtype=xp.bool),
+    )
 
 
 def planes(observation: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
@@ -21,6 +22,7 @@ from conquian_env.errors import (
     RuleSetError,
     SeedError,
 )
+from conquian_env.observation import unpack
 from conquian_env.view import Views
 
 ARRAYS = {
@@ -123,7 +125,8 @@ def play_both(batch: Batch, rows: list[Row], steps: int, seed: int = 1) -> None:
 
 def eager(batch: Batch, rng: np.random.Generator) -> NDArray[np.int64]:
     """Random actions, but take, force or lay wherever that is legal."""
-    wanted = batch.mask[:, TAKE:DISCARD]
+    mask = unpack(batch.observation, batch.mask)[1] if batch.packed else batch.mask
+    wanted = mask[:, TAKE:DISCARD]
     return np.where(wanted.any(axis=1), wanted.argmax(axis=1) + TAKE, batch.sample_actions(rng))
 
 
@@ -209,6 +212,28 @@ def test_games_do_not_depend_on_the_number_of_threads(
             arrays = [getattr(batch, name) for batch in batches]
             assert all((array == arrays[0]).all() for array in arrays), name
     assert batches[0].deal.max() >= num_games
+
+
+@pytest.mark.parametrize("rules", ["classic", "mexican", "classic,draw=double"])
+@pytest.mark.parametrize("options", [{}, {"skip_forced": True, "autoreset": False}], ids=str)
+def test_a_packed_batch_unpacks_to_the_same(rules: str, options: dict[str, Any]) -> None:
+    plain, packed = (Batch(50, rules, seed=3, packed=packed, **options) for packed in (False, True))
+    rng = np.random.default_rng(0)
+    for _ in range(150):
+        for xp in (np, torch):
+            observation, mask = unpack(
+                xp.asarray(packed.observation), xp.asarray(packed.mask), xp=xp
+            )
+            assert (observation.dtype, mask.dtype) == (xp.uint8, xp.bool)
+            assert (np.asarray(observation) == plain.observation).all()
+            assert (np.asarray(mask) == plain.mask).all()
+        actions = plain.sample_actions(rng)
+        plain.step(actions)
+        packed.step(actions)
+        assert (packed.reward == plain.reward).all()
+    packed.mask[:] = -1  # says what is legal, does not decide it
+    with pytest.raises(IllegalActionError):
+        packed.step(np.full(50, 82))
 
 
 def test_the_number_of_rows_does_not_move_a_deal() -> None:
@@ -556,7 +581,9 @@ COPIES: dict[str, Callable[[Batch], Batch]] = {
 
 @pytest.mark.parametrize("way", COPIES)
 @pytest.mark.parametrize(
-    "options", [{}, {"skip_forced": True}, {"autoreset": False}], ids=["plain", "skip", "once"]
+    "options",
+    [{}, {"skip_forced": True}, {"autoreset": False}, {"packed": True}],
+    ids=["plain", "skip", "once", "packed"],
 )
 def test_a_copy_plays_on_identically_into_the_next_deals(way: str, options: dict[str, Any]) -> None:
     batch = somewhere(**options)
