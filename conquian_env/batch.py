@@ -88,15 +88,13 @@ def _next_deal(row: np.void, book: np.void, stride: int, skip_forced: bool) -> t
 def _redeal(
     rows: NDArray[np.void],
     books: NDArray[np.void],
-    chosen: NDArray[np.bool_],
+    index: NDArray[np.int64],
     settings: Settings,
     out: Outputs,
 ) -> None:
     stride, skip_forced, autoreset, packed = settings
     _, _, _, _, reward, done = out
-    for i in range(len(rows)):
-        if not chosen[i]:
-            continue
+    for i in index:
         row = rows[i]
         answers, lays, discards = _next_deal(row, books[0], stride, skip_forced)
         while autoreset and row["phase"] == PHASE_OVER:  # no real choice in the whole deal
@@ -110,18 +108,20 @@ def _redeal(
 def _step(
     rows: NDArray[np.void],
     books: NDArray[np.void],
+    index: NDArray[np.int64],
     actions: NDArray[np.int64],
     settings: Settings,
     out: Outputs,
 ) -> None:
     stride, skip_forced, autoreset, packed = settings
     _, _, _, _, reward, done = out
-    for i in range(len(rows)):
+    for k in range(len(index)):
+        i = index[k]
         row = rows[i]
         if row["phase"] == PHASE_OVER:  # finished before, and not to be dealt again
             reward[i, 0] = reward[i, 1] = 0.0
             continue
-        engine.apply(row, actions[i], books[0])
+        engine.apply(row, actions[k], books[0])
         answers, lays, discards = _settle(row, books[0], skip_forced)
         done[i] = row["phase"] == PHASE_OVER
         _pay(row, reward[i])
@@ -131,12 +131,14 @@ def _step(
 
 
 @jit
-def _first_illegal(legal: NDArray[np.int64], actions: NDArray[np.int64]) -> int:
-    for i in range(len(actions)):
-        action = actions[i]
+def _first_illegal(
+    legal: NDArray[np.int64], index: NDArray[np.int64], actions: NDArray[np.int64]
+) -> int:
+    for k in range(len(actions)):
+        i, action = index[k], actions[k]
         known = 0 <= action < NUM_ACTIONS
         if not known or not engine.allows(legal[i, 0], legal[i, 1], action):
-            return i
+            return k
     return -1
 
 
@@ -231,55 +233,75 @@ class Batch:
         self.reward = np.zeros((n, 2), np.float32)
         self.done = np.zeros(n, np.bool_)
         self._outputs = (self._legal, observation, mask, self.actor, self.reward, self.done)
-        self.threads, size = threads, -(-n // threads)
-        self._parts = [slice(start, start + size) for start in range(0, n, size)]
-        self._pool = ThreadPoolExecutor(threads - 1) if len(self._parts) > 1 else None
+        self._all = np.arange(n)
+        self.threads = threads
+        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
         self.deal: NDArray[np.int64] = rows["deal"]
         self.ply: NDArray[np.int16] = rows["ply"]
         self.deal.flags.writeable = self.ply.flags.writeable = False
 
-    def step(self, actions: NDArray[np.integer[Any]] | Sequence[int]) -> None:
-        """Play one action in every row.
+    def step(
+        self,
+        actions: NDArray[np.integer[Any]] | Sequence[int],
+        index: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Play one action in every row, or in some of them; the others stay as they are.
 
         Args:
-            actions: integers [n], each legal in its row.
+            actions: integers [n], or [k] with ``index``, each legal in its row.
+            index: int64 [k], ascending row numbers.
 
         Raises:
             IllegalActionError: some action is not legal; it names the first row, nothing changed.
+            OptionError: ``index`` is no such array.
         """
+        rows = self._all if index is None else self._checked(index)
+        if (rows[1:] <= rows[:-1]).any():
+            raise OptionError("index must ascend: a row acts once")
         try:
             chosen = np.ascontiguousarray(actions)
         except ValueError as error:  # lists of different lengths
             raise IllegalActionError(f"actions: {error}") from None
-        if chosen.shape != (self.num_games,) or chosen.dtype.kind not in "iu":
+        if chosen.shape != rows.shape or chosen.dtype.kind not in "iu":
             raise IllegalActionError(
-                f"actions must be integers of shape ({self.num_games},), "
+                f"actions must be integers of shape {rows.shape}, "
                 f"not {chosen.dtype} of shape {chosen.shape}"
             )
         chosen = chosen.astype(np.int64, copy=False)
-        bad = _first_illegal(self._legal, chosen)
+        bad = _first_illegal(self._legal, rows, chosen)
         if bad >= 0:
-            raise IllegalActionError(f"row {bad}: {_name(int(chosen[bad]))} is not legal")
-        self._run(_step, chosen)
+            raise IllegalActionError(f"row {rows[bad]}: {_name(int(chosen[bad]))} is not legal")
+        self._run(_step, rows, chosen)
 
-    def _run(self, kernel: Callable[..., None], per_row: NDArray[Any]) -> None:
-        """``kernel`` on all rows, a part of them in each thread; no row knows of another."""
+    def _checked(self, index: NDArray[np.int64]) -> NDArray[np.int64]:
+        """``index`` if it holds row numbers."""
+        _check_array("index", index, np.int64, np.shape(index)[:1])
+        if len(index) and not 0 <= index.min() <= index.max() < self.num_games:
+            raise OptionError(f"index has rows outside 0 to {self.num_games - 1}")
+        return index
+
+    def _run(self, kernel: Callable[..., None], *per_row: NDArray[np.int64]) -> None:
+        """``kernel`` on some rows, a part of them in each thread; no row knows of another."""
 
         def run(part: slice) -> None:
-            out = tuple([array[part] for array in self._outputs])
-            kernel(self._rows[part], self._books, per_row[part], self._settings, out)
+            arrays = [array[part] for array in per_row]
+            kernel(self._rows, self._books, *arrays, self._settings, self._outputs)
 
-        first, *others = self._parts
-        waiting = [self._pool.submit(run, part) for part in others] if self._pool else []
-        run(first)  # the caller's thread works, too: waking another takes 30 microseconds
-        for other in waiting:
-            other.result()
+        size = -(-len(per_row[0]) // self.threads)
+        waiting = [
+            self._pool.submit(run, slice(size * k, size * (k + 1)))
+            for k in range(1, self.threads)
+            if self._pool
+        ]
+        run(slice(size))  # the caller's thread works, too: waking another takes 30 microseconds
+        for part in waiting:
+            part.result()
 
     def reset(self, mask: NDArray[np.bool_] | None = None) -> None:
         """Deal the rows of ``mask`` (bool [n]; None for all) again, each to its next deal."""
         chosen = np.ones(self.num_games, np.bool_) if mask is None else np.asarray(mask)
         _check_array("mask", chosen, np.bool_, (self.num_games,))
-        self._run(_redeal, chosen)
+        self._run(_redeal, np.flatnonzero(chosen))
 
     def sample_actions(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """Uniformly random legal actions, int64 [n]."""
@@ -303,11 +325,9 @@ class Batch:
         Raises:
             OptionError: an array has another dtype or shape, or a row does not exist.
         """
-        _check_array("index", index, np.int64, np.shape(index)[:1])
-        _check_array("seeds", seeds, np.uint64, index.shape)
-        if len(index) and not 0 <= index.min() <= index.max() < self.num_games:
-            raise OptionError(f"index has rows outside 0 to {self.num_games - 1}")
-        return views_of(self._rows[index], self.rules, seeds)
+        rows = self._checked(index)
+        _check_array("seeds", seeds, np.uint64, rows.shape)
+        return views_of(self._rows, self.rules, seeds, rows)
 
     def __getstate__(self) -> dict[str, Any]:
         place = (self.rules, self._rows, self._settings, self.threads)

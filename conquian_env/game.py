@@ -17,7 +17,14 @@ from conquian_env.deal import check_deal, seed_bits, unsigned
 from conquian_env.errors import IllegalActionError, PositionError
 from conquian_env.jit import jit
 from conquian_env.melds import rulebook, split
-from conquian_env.observation import OBSERVATION_SIZE, write_observation
+from conquian_env.observation import (
+    MASK_PADDING,
+    MASK_WORDS,
+    OBSERVATION_SIZE,
+    WORD_BYTES,
+    write_mask,
+    write_observation,
+)
 from conquian_env.position import can_lay_out, from_values, to_values, unnamed
 from conquian_env.rules import RuleSet, rule_set
 from conquian_env.state import NONE, PHASES, STATE, Phase, Source, copied
@@ -49,6 +56,12 @@ def _deal(rows: NDArray[np.void], seed: int, number: int, books: NDArray[np.void
 @jit
 def _legal(rows: NDArray[np.void], books: NDArray[np.void]) -> tuple[int, int, int]:
     return engine.legal(rows[0], books[0])
+
+
+@jit
+def _mask(rows: NDArray[np.void], books: NDArray[np.void], words: NDArray[np.int64]) -> None:
+    answers, lays, discards = engine.legal(rows[0], books[0])
+    write_mask(answers, lays, discards, words)
 
 
 @jit
@@ -237,9 +250,9 @@ class Game:
 
     def legal_mask(self) -> NDArray[np.int8]:
         """The legal actions as int8 [83] of 0 and 1."""
-        mask = np.zeros(NUM_ACTIONS, np.int8)
-        mask[self.legal_actions()] = 1
-        return mask
+        padded = np.empty(MASK_WORDS * WORD_BYTES, np.int8)
+        _mask(self._rows, self._books, padded.view(np.int64))
+        return padded[MASK_PADDING:]
 
     def apply(self, action: int) -> None:
         """Play an action of the actor.

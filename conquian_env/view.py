@@ -180,13 +180,14 @@ class Views:
 def _write_views(
     rows: NDArray[np.void],
     books: NDArray[np.void],
+    index: NDArray[np.int64],
     observations: NDArray[np.int64],
     masks: NDArray[np.int64],
     cards: NDArray[np.int64],
     history: NDArray[np.uint8],
 ) -> None:
-    for i in range(len(rows)):
-        row = rows[i]
+    for i in range(len(index)):
+        row = rows[index[i]]
         seat = row["actor"]
         write_observation(row, seat, observations[i])
         answers, lays, discards = legal(row, books[0])
@@ -199,14 +200,22 @@ def _write_views(
         cards[4, i] = bit(row["face_up"]) if row["face_up"] != NONE else 0
 
 
-def views_of(rows: NDArray[np.void], rules: RuleSet, seeds: NDArray[np.uint64]) -> Views:
-    """The views of the actors of ``rows`` (dtype STATE [n]), with one seed for each decision."""
-    n = len(rows)
+def views_of(
+    rows: NDArray[np.void],
+    rules: RuleSet,
+    seeds: NDArray[np.uint64],
+    index: NDArray[np.int64] | None = None,
+) -> Views:
+    """The views of the actors of ``rows`` (dtype STATE), with one seed for each decision.
+
+    ``index`` (int64 [n]) names the rows; None stands for all.
+    """
+    index, n = np.arange(len(rows)) if index is None else index, len(seeds)
     observations = np.empty((n, OBSERVATION_WORDS), np.int64)
     masks = np.empty((n, MASK_WORDS), np.int64)
     cards = np.empty((5, n), np.int64)
     history = np.empty((n, MAX_EVENTS), np.uint8)
-    _write_views(rows, rulebook(rules), observations, masks, cards, history)
+    _write_views(rows, rulebook(rules), index, observations, masks, cards, history)
     mask = masks.view(np.bool_)[:, MASK_PADDING : MASK_PADDING + NUM_ACTIONS]
     hand, table, other_table, dead, face_up = cards
     observation = observations.view(np.uint8)

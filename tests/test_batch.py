@@ -236,6 +236,36 @@ def test_a_packed_batch_unpacks_to_the_same(rules: str, options: dict[str, Any])
         packed.step(np.full(50, 82))
 
 
+@pytest.mark.parametrize("threads", [1, 3])
+def test_rows_stepped_by_themselves_play_the_same_games(threads: int) -> None:
+    whole, parts = Batch(40, seed=5), Batch(40, seed=5, threads=threads)
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        actions, first = whole.sample_actions(rng), rng.random(40) < 0.3
+        whole.step(actions)
+        for chosen in (first, ~first, np.zeros(40, np.bool_)):
+            others = parts.observation[~chosen].tobytes(), parts.reward[~chosen].tobytes()
+            parts.step(actions[chosen], np.flatnonzero(chosen))
+            assert (parts.observation[~chosen].tobytes(), parts.reward[~chosen].tobytes()) == others
+        assert everything(parts) == everything(whole)
+
+
+@pytest.mark.parametrize(
+    ("index", "message"),
+    [([3, 3], "ascend"), ([2, 1], "ascend"), ([0, 6], "outside"), ([-1, 0], "outside")],
+)
+def test_index_names_each_row_once(index: list[int], message: str) -> None:
+    batch = somewhere()
+    before = everything(batch)
+    with pytest.raises(OptionError, match=message):
+        batch.step([0, 0], np.array(index))
+    with pytest.raises(OptionError, match="index must be an array of int64"):
+        batch.step([0, 0], np.array([0.0, 1.0]))
+    with pytest.raises(IllegalActionError, match=r"shape \(1,\)"):
+        batch.step([0, 0], np.array([1]))
+    assert everything(batch) == before
+
+
 def test_the_number_of_rows_does_not_move_a_deal() -> None:
     for n in (1, 2, 5):
         batch = Batch(n, "classic", seed=9)
