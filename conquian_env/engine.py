@@ -35,16 +35,23 @@ def deal(row: np.void, seed: int, number: int, book: np.void) -> None:
 
 @jit
 def deal_cards(row: np.void, book: np.void) -> None:
-    """Two hands and the stock (2.1), and the play begins."""
-    clear(row)
-    row["pack"] = book["pack"]
-    ranks, size = book["ranks"], book["deal"]
-    pack_size = book["suits"] * ranks
-    deck = row["stock"][:pack_size]
+    """The pack is shuffled and dealt (2.1)."""
+    ranks = book["ranks"]
+    deck = row["stock"][: book["suits"] * ranks]
     shuffle(deck, int(row["seed"]), int(row["deal"]), int(row["redeal"]))
-    for place in range(pack_size):
-        card_id = NUM_RANKS * (deck[place] // ranks) + deck[place] % ranks
-        deck[place] = card_id
+    for place in range(len(deck)):
+        deck[place] = NUM_RANKS * (deck[place] // ranks) + deck[place] % ranks
+    hand_out(row, book)
+
+
+@jit
+def hand_out(row: np.void, book: np.void) -> None:
+    """Two hands and the stock from the pack that lies in ``row["stock"]``, and the play begins."""
+    clear(row)
+    row["pack"], size = book["pack"], book["deal"]
+    deck = row["stock"][: book["suits"] * book["ranks"]]
+    for place in range(len(deck)):
+        card_id = deck[place]
         if place < 2 * size:
             row["hand"][place // size] |= bit(card_id)
         elif place >= 2 * size + book["stock"]:

@@ -12,22 +12,35 @@ from numpy.typing import NDArray
 
 from conquian_env import engine
 from conquian_env.actions import DISCARD, FORCE, LAY, NUM_ACTIONS, TAKE, action_ids, action_name
-from conquian_env.cards import NUM_CARDS, card_ids, card_mask, card_name, card_names
+from conquian_env.cards import (
+    NUM_CARDS,
+    card_ids,
+    card_mask,
+    card_name,
+    card_names,
+    cards,
+    cards_text,
+)
 from conquian_env.deal import check_deal, seed_bits, unsigned
 from conquian_env.errors import IllegalActionError, PositionError
 from conquian_env.jit import jit
-from conquian_env.melds import rulebook, split
+from conquian_env.melds import pack_mask, rulebook, split
 from conquian_env.observation import (
+    HIDDEN_SIZE,
     MASK_PADDING,
     MASK_WORDS,
     OBSERVATION_SIZE,
     WORD_BYTES,
+    Encoding,
+    encode,
+    write_hidden,
+    write_history,
     write_mask,
     write_observation,
 )
 from conquian_env.position import can_lay_out, from_values, to_values, unnamed
 from conquian_env.rules import RuleSet, rule_set
-from conquian_env.state import NONE, PHASES, STATE, Phase, Source, copied
+from conquian_env.state import MAX_EVENTS, NONE, PHASES, STATE, Phase, Source, copied
 from conquian_env.view import View, view_of
 
 JSON_FORMAT = "conquian-game-2"
@@ -51,6 +64,11 @@ class Outcome:
 @jit
 def _deal(rows: NDArray[np.void], seed: int, number: int, books: NDArray[np.void]) -> None:
     engine.deal(rows[0], seed, number, books[0])
+
+
+@jit
+def _hand_out(rows: NDArray[np.void], books: NDArray[np.void]) -> None:
+    engine.hand_out(rows[0], books[0])
 
 
 @jit
@@ -83,6 +101,16 @@ def _observe(rows: NDArray[np.void], seat: int, words: NDArray[np.int64]) -> Non
     write_observation(rows[0], seat, words)
 
 
+@jit
+def _events(rows: NDArray[np.void], seat: int, out: NDArray[np.uint8]) -> None:
+    write_history(rows[0], seat, out)
+
+
+@jit
+def _hidden(rows: NDArray[np.void], seat: int, out: NDArray[np.uint8]) -> None:
+    write_hidden(rows[0], seat, out)
+
+
 class Game:
     """A game in play. Seat 0 is the non-dealer of its first deal and acts first (rule 2.1).
 
@@ -109,6 +137,27 @@ class Game:
         self._books = rulebook(self.rules)
         self._rows = np.zeros(1, STATE)
         _deal(self._rows, seed_bits(seed), check_deal(deal), self._books)
+
+    @classmethod
+    def from_deck(cls, rules: RuleSet | str, deck: str) -> Self:
+        """A deal of given cards: seat 0's hand, seat 1's, the stock as it will be turned, the rest.
+
+        Re-deals (``draw="double"``) are those of seed 0, deal 0.
+
+        Raises:
+            CardError, PositionError: the text is not the whole pack, each card once.
+        """
+        game = cls(rules)
+        ids = cards(deck)
+        if sorted(ids) != list(card_ids(pack_mask(game.rules))):
+            wrong = card_ids(card_mask(ids) ^ pack_mask(game.rules))
+            raise PositionError(
+                "deck must hold each card of the pack once; look at "
+                + (cards_text(wrong) or "the cards that come twice")
+            )
+        game._rows["stock"][0, : len(ids)] = ids
+        _hand_out(game._rows, game._books)
+        return game
 
     @classmethod
     def from_position(
@@ -334,11 +383,30 @@ class Game:
         actions = tuple(self.legal_actions()) if seat == self.actor else ()
         return view_of(self._rows[0], _seat(seat), self.rules, actions)
 
-    def observation(self, seat: int) -> NDArray[np.uint8]:
-        """The seat's view as uint8 [416], laid out as ``observation.PIECES`` says."""
+    def observation(self, seat: int, encoding: Encoding = "flat") -> NDArray[np.uint8]:
+        """The seat's view as numbers.
+
+        Returns:
+            ``flat``: uint8 [416], laid out as ``observation.PIECES`` says; ``planes``: the same as
+            uint8 [26, 4, 10]; ``history``: uint8 [616], the flat one and the public events.
+        """
         out = np.empty(OBSERVATION_SIZE, np.uint8)
         _observe(self._rows, _seat(seat), out.view(np.int64))
-        return out
+        if encoding == "flat":
+            return out
+        events = np.empty(MAX_EVENTS, np.uint8)
+        _events(self._rows, seat, events)
+        return encode(out, encoding, events)
+
+    def state(self, seat: int) -> NDArray[np.uint8]:
+        """Everything, as ``seat`` would see it: for a critic in training, never for an agent.
+
+        Returns:
+            uint8 [536]: the seat's observation, then ``observation.HIDDEN_PIECES``.
+        """
+        hidden = np.empty(HIDDEN_SIZE, np.uint8)
+        _hidden(self._rows, _seat(seat), hidden)
+        return np.concatenate([self.observation(seat), hidden])
 
     def resample_hidden(self, seat: int, rng: np.random.Generator) -> Self:
         """A game with the same view for ``seat`` and other hidden cards, all equally likely.

@@ -4,7 +4,7 @@
 them from it. All are from the observer's side and hold nothing that the observer may not know.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from conquian_env.actions import DISCARD, GAVE, NUM_ACTIONS, SEAT_BIT, SEAT_FLAG
 from conquian_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, bit, count
 from conquian_env.jit import jit
-from conquian_env.state import NONE, PHASE_GIVE, PHASE_OVER, PHASES, SOURCES
+from conquian_env.state import MAX_EVENTS, NONE, PHASE_GIVE, PHASE_OVER, PHASES, SOURCES
 
 OBSERVATION_VERSION = 1
 
@@ -65,6 +65,15 @@ LAYOUT = _slices()
 CARDS_END = CARD_PIECES * NUM_CARDS  # the card pieces come first
 HIGHS = np.repeat([p.high for p in PIECES], [p.size for p in PIECES]).astype(np.uint8)
 
+# What no seat sees: with the observation it makes ``state``.
+HIDDEN_PIECES = (
+    Piece("other_hand", NUM_CARDS, 1, "cards in the other hand"),
+    Piece("turns", NUM_CARDS, NUM_CARDS, "when the card will be turned: 1 is next, 0 never"),
+    Piece("other_gift", NUM_CARDS, 1, "the card that the other seat has chosen to give"),
+)
+HIDDEN_SIZE = sum(piece.size for piece in HIDDEN_PIECES)
+HIDDEN_HIGHS = np.repeat([p.high for p in HIDDEN_PIECES], NUM_CARDS).astype(np.uint8)
+
 # Rows are written as little-endian words of eight bytes: BYTES[m] has byte k = bit k of m.
 WORD_BYTES = 8
 OBSERVATION_WORDS = OBSERVATION_SIZE // WORD_BYTES
@@ -77,6 +86,8 @@ PACKED_WORDS = CARD_PIECES + 2
 MASK_PADDING = WORD_BYTES - 3
 MASK_WORDS = (MASK_PADDING + NUM_ACTIONS) // WORD_BYTES
 NO_EVENT = 255
+
+Encoding = Literal["flat", "planes", "history"]
 
 
 @jit
@@ -155,6 +166,32 @@ def write_history(row: np.void, seat: int, out: NDArray[np.uint8]) -> None:
         elif event == GAVE | SEAT_FLAG and row["phase"] != PHASE_GIVE:
             event = DISCARD + int(row["given"][1 - seat]) | SEAT_FLAG
         out[k] = event
+
+
+@jit
+def write_hidden(row: np.void, seat: int, out: NDArray[np.uint8]) -> None:
+    """Write what ``seat`` does not see, as HIDDEN_PIECES says (uint8 [120])."""
+    out[:] = 0
+    for card_id in range(NUM_CARDS):
+        out[card_id] = (row["hand"][1 - seat] >> card_id) & 1
+    for place in range(row["stock_next"], row["stock_end"]):
+        out[NUM_CARDS + row["stock"][place]] = place - row["stock_next"] + 1
+    if row["phase"] == PHASE_GIVE and row["given"][1 - seat] != NONE:
+        out[2 * NUM_CARDS + row["given"][1 - seat]] = 1
+
+
+def encode(
+    flat: NDArray[np.uint8], encoding: Encoding, events: NDArray[np.uint8]
+) -> NDArray[np.uint8]:
+    """A flat observation (uint8 [..., 416]) in another encoding; events are uint8 [..., 200]."""
+    if encoding == "planes":
+        return planes(flat)
+    return np.concatenate([flat, events], axis=-1) if encoding == "history" else flat
+
+
+def highs(encoding: Encoding) -> NDArray[np.uint8]:
+    """The greatest value of each number of an encoding, in its shape."""
+    return encode(HIGHS, encoding, np.full(MAX_EVENTS, NO_EVENT, np.uint8))
 
 
 def unpack(observation: Any, mask: Any, xp: Any = np) -> tuple[Any, Any]:

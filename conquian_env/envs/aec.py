@@ -1,6 +1,6 @@
 """Conquian as a PettingZoo AEC environment."""
 
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import numpy as np
 from gymnasium import spaces
@@ -13,16 +13,23 @@ from pettingzoo.utils.wrappers import (
 )
 
 from conquian_env.actions import NUM_ACTIONS
+from conquian_env.envs.options import (
+    MaskLocation,
+    Perspective,
+    RenderMode,
+    check_option,
+    copied_game,
+    first_game,
+    observation_space,
+)
 from conquian_env.errors import ConquianError, IllegalActionError, OptionError
 from conquian_env.game import Game
-from conquian_env.observation import HIGHS
+from conquian_env.observation import HIDDEN_HIGHS, HIGHS, Encoding
 from conquian_env.render import text
 from conquian_env.rules import RuleSet, rule_set
 
 AGENTS = ("player_0", "player_1")
-MaskLocation = Literal["obs", "info", "both"]
-Perspective = Literal["actor", "open", 0, 1]
-RenderMode = Literal["ansi", "human"]
+SEATS = {agent: seat for seat, agent in enumerate(AGENTS)}
 
 AgentID = str
 Observation = dict[str, NDArray[Any]] | NDArray[np.uint8]
@@ -33,8 +40,8 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
 
     ``player_0`` is the non-dealer and acts first; the same seat often acts several times running
     (take, then each card it lays, then the discard). Rewards are 0 until the game ends, then +1
-    and -1 or 0 for both (times the stake with ``draw="double"``). Every game is an episode; there
-    is no truncation.
+    and -1 or 0 for both (times the stake with ``draw="double"``), and sum to 0 at every step. Every
+    game is an episode; there is no truncation.
 
     Args:
         rules: a RuleSet or the name of a preset.
@@ -43,6 +50,14 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
             observation, which is then a dict ``{"observation", "action_mask"}``, in the info under
             ``action_mask``, or both.
         perspective: whose hand ``render`` shows: the ``actor``, ``open`` for both, or a seat.
+        observation: ``flat`` (uint8 [416]), ``planes`` (uint8 [26, 4, 10]) or ``history`` (uint8
+            [616]), see ``Game.observation``.
+        shaping: also pay what a step changes in the difference of cards on the two tables, as a
+            part of the target, and take it back at the end: an episode's rewards add up to the
+            same (Ng, Harada and Russell, 1999).
+
+    Attributes:
+        state_space: the space of ``state()``.
 
     Raises:
         OptionError, RuleSetError: an argument is out of range.
@@ -61,30 +76,30 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
         render_mode: RenderMode | None = None,
         mask_location: MaskLocation = "obs",
         perspective: Perspective = "actor",
+        observation: Encoding = "flat",
+        shaping: bool = False,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # PettingZoo left it untyped
-        _check("render_mode", render_mode, (None, *get_args(RenderMode)))
-        _check("mask_location", mask_location, get_args(MaskLocation))
-        _check("perspective", perspective, get_args(Perspective))
+        check_option("render_mode", render_mode, (None, *get_args(RenderMode)))
+        check_option("perspective", perspective, get_args(Perspective))
         self.rules = rule_set(rules)
         self.render_mode = render_mode
         self.mask_location = mask_location
         self.perspective = perspective
+        self.encoding = observation
+        self.shaping = shaping
         self.possible_agents = list(AGENTS)
         self.agents = []
-        self.observation_spaces = {agent: self._space() for agent in AGENTS}
+        self.observation_spaces = {
+            agent: observation_space(observation, mask_location) for agent in AGENTS
+        }
+        high = np.concatenate([HIGHS, HIDDEN_HIGHS])
+        self.state_space = spaces.Box(np.zeros_like(high), high, dtype=np.uint8)
         self.action_spaces: dict[AgentID, spaces.Space[Any]] = {
             agent: spaces.Discrete(NUM_ACTIONS) for agent in AGENTS
         }
         self._game: Game | None = None
         self._forfeited: AgentID | None = None
-
-    def _space(self) -> spaces.Space[Any]:
-        flat = spaces.Box(np.zeros_like(HIGHS), HIGHS, dtype=np.uint8)
-        if self.mask_location == "info":
-            return flat
-        mask = spaces.Box(0, 1, (NUM_ACTIONS,), np.int8)
-        return spaces.Dict({"observation": flat, "action_mask": mask})
 
     def observation_space(self, agent: AgentID) -> spaces.Space[Any]:
         """The space of ``observe(agent)``, the same object at every call."""
@@ -104,22 +119,31 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Deal. A seed starts its deal 0; without one the next deal of the last seed is played.
 
+        Args:
+            seed: 0 to 2**64 - 1.
+            options: one of ``deal`` (the number of the deal), ``deck`` (the whole pack as
+                ``Game.from_deck`` wants it) and ``position`` (a Game to go on from); other keys
+                are ignored.
+
         Raises:
-            SeedError: the seed is outside 0 to 2**64 - 1; the game goes on as it was.
+            ConquianError: the seed or an option is out of range; the game goes on as it was.
         """
-        if seed is not None:
-            game = Game(self.rules, seed)
-        elif self._game is not None:
-            game = Game(self.rules, self._game.seed, self._game.deal + 1)
-        else:
-            game = Game(self.rules, int(np.random.SeedSequence().generate_state(1, np.uint64)[0]))
+        self._begin(first_game(self.rules, seed, options, self._game))
+
+    def set_state(self, game: Game) -> None:
+        """Go on from a copy of ``game``, as a new episode."""
+        self._begin(copied_game("game", game, self.rules))
+
+    def _begin(self, game: Game) -> None:
         self._game = game
         self._forfeited = None
+        self._potential = self._count_out()
         self.agents = list(AGENTS)
         self.rewards = dict.fromkeys(AGENTS, 0.0)
         self._cumulative_rewards = dict.fromkeys(AGENTS, 0.0)
         self.terminations = dict.fromkeys(AGENTS, False)
         self.truncations = dict.fromkeys(AGENTS, False)
+        self.infos: dict[AgentID, dict[str, Any]] = {agent: {} for agent in AGENTS}
         self._skip_agent_selection = None  # type: ignore[assignment]  # PettingZoo's idle value
         self._after_move()
 
@@ -134,43 +158,64 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
         if self.terminations[self.agent_selection]:
             self._was_dead_step(action)
             return
-        self.game.apply(action)  # type: ignore[arg-type]  # None is refused there by name
+        game = self.game
+        game.apply(action)  # type: ignore[arg-type]  # None is refused there by name
         self._cumulative_rewards[self.agent_selection] = 0.0
-        self._pay(self.game.returns(), self.game.is_over)
+        if game.is_over:
+            self._end(game.returns()[0])
+        elif self.shaping:
+            self._pay(0.0, self._count_out())
+        self._after_move()
 
     def forfeit(self, agent: AgentID) -> None:
         """End the game as lost by ``agent`` for the stake of the deal in play."""
         self._cumulative_rewards[agent] = 0.0
         self._forfeited = agent
         stake = float(self.game.stake)
-        self._pay((-stake, stake) if agent == AGENTS[0] else (stake, -stake), over=True)
-
-    def _pay(self, returns: tuple[float, float], over: bool) -> None:
-        self.rewards = dict(zip(AGENTS, returns if over else (0.0, 0.0), strict=True))
-        self.terminations = dict.fromkeys(AGENTS, over)
-        self._accumulate_rewards()
+        self._end(-stake if agent == AGENTS[0] else stake)
         self._after_move()
+
+    def _end(self, won: float) -> None:
+        """All leave; ``won`` is what seat 0 is paid."""
+        self.terminations = dict.fromkeys(AGENTS, True)
+        self._pay(won, potential=0.0)
+
+    def _pay(self, won: float, potential: float) -> None:
+        if self.shaping:
+            won += potential - self._potential
+            self._potential = potential
+        self.rewards = {AGENTS[0]: won, AGENTS[1]: -won}
+        self._accumulate_rewards()
+
+    def _count_out(self) -> float:
+        """The potential of seat 0: cards on its table less the other's, as a part of the target."""
+        own, other = (len(self.game.table(seat)) for seat in range(2))
+        return (own - other) / self.rules.target
 
     def _after_move(self) -> None:
         self.agent_selection = AGENTS[self.game.actor]
-        in_info = self.mask_location != "obs"
-        self.infos = {
-            agent: {"action_mask": self._mask(agent)} if in_info else {} for agent in AGENTS
-        }
+        if self.mask_location != "obs":
+            self.infos = {agent: {"action_mask": self._mask(agent)} for agent in AGENTS}
         if self.render_mode == "human":
             print(self._text(), end="\n\n")
 
     def _mask(self, agent: AgentID) -> NDArray[np.int8]:
-        to_move = AGENTS[self.game.actor] == agent and not self.terminations.get(agent, True)
-        return self.game.legal_mask() if to_move else np.zeros(NUM_ACTIONS, np.int8)
+        if agent == self.agent_selection and not self.terminations.get(agent, True):
+            return self.game.legal_mask()
+        return np.zeros(NUM_ACTIONS, np.int8)
 
     def observe(self, agent: AgentID) -> Observation:
-        """What ``agent`` sees, at any time: uint8 [416], or the dict with its mask."""
-        _check("agent", agent, AGENTS)
-        flat = self.game.observation(AGENTS.index(agent))
+        """What ``agent`` sees, at any time: the encoded view, or the dict with its mask."""
+        if agent not in SEATS:
+            raise OptionError(f"agent must be one of {', '.join(AGENTS)}, not {agent!r}")
+        seen = self.game.observation(SEATS[agent], self.encoding)
         if self.mask_location == "info":
-            return flat
-        return {"observation": flat, "action_mask": self._mask(agent)}
+            return seen
+        return {"observation": seen, "action_mask": self._mask(agent)}
+
+    def state(self) -> NDArray[np.uint8]:
+        """Everything from the side of ``player_0`` (``Game.state``), for a critic in training."""
+        return self.game.state(0)
 
     def render(self) -> str | None:
         """The table as text in mode ``ansi``; in ``human`` it is printed already."""
@@ -215,8 +260,3 @@ def env(**kwargs: Any) -> AECEnv[AgentID, Observation, int | None]:
     """
     checked = AssertOutOfBoundsWrapper(IllegalLosesWrapper(raw_env(**kwargs)))
     return OrderEnforcingWrapper(checked)
-
-
-def _check(name: str, value: object, allowed: tuple[object, ...]) -> None:
-    if value not in allowed or type(value) not in map(type, allowed):
-        raise OptionError(f"{name} must be one of {', '.join(map(str, allowed))}, not {value!r}")
