@@ -18,11 +18,14 @@ from conquian_env.game import Game
 from conquian_env.observation import HIGHS
 from conquian_env.render import text
 from conquian_env.rules import RuleSet, rule_set
+from conquian_env.scene import Scene, scene
+from conquian_env.view import View
+from conquian_env.window import Window, rgb_array
 
 AGENTS = ("player_0", "player_1")
 MaskLocation = Literal["obs", "info", "both"]
 Perspective = Literal["actor", "open", 0, 1]
-RenderMode = Literal["ansi", "human"]
+RenderMode = Literal["ansi", "rgb_array", "human"]
 
 AgentID = str
 Observation = dict[str, NDArray[Any]] | NDArray[np.uint8]
@@ -38,7 +41,9 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
 
     Args:
         rules: a RuleSet or the name of a preset.
-        render_mode: ``ansi``, ``render()`` returns text; ``human``, it is printed at every step.
+        render_mode: ``ansi``, ``render()`` returns text; ``rgb_array``, uint8 [720, 1280, 3];
+            ``human``, a window shows every step, ``render_fps`` of them a second. The last two need
+            the extra ``render``.
         mask_location: where the action mask (int8 [83], zeros for the seat not to move) is: in the
             observation, which is then a dict ``{"observation", "action_mask"}``, in the info under
             ``action_mask``, or both.
@@ -46,6 +51,7 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
 
     Raises:
         OptionError, RuleSetError: an argument is out of range.
+        RenderError: when it comes to drawing, pygame or a display for the window is missing.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012  # PettingZoo's own type
@@ -78,6 +84,7 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
         }
         self._game: Game | None = None
         self._forfeited: AgentID | None = None
+        self._window = Window()
 
     def _space(self) -> spaces.Space[Any]:
         flat = spaces.Box(np.zeros_like(HIGHS), HIGHS, dtype=np.uint8)
@@ -158,7 +165,7 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
             agent: {"action_mask": self._mask(agent)} if in_info else {} for agent in AGENTS
         }
         if self.render_mode == "human":
-            print(self._text(), end="\n\n")
+            self._window.show(self._scene(), self.metadata["render_fps"])
 
     def _mask(self, agent: AgentID) -> NDArray[np.int8]:
         to_move = AGENTS[self.game.actor] == agent and not self.terminations.get(agent, True)
@@ -172,23 +179,34 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
             return flat
         return {"observation": flat, "action_mask": self._mask(agent)}
 
-    def render(self) -> str | None:
-        """The table as text in mode ``ansi``; in ``human`` it is printed already."""
+    def render(self) -> str | NDArray[np.uint8] | None:
+        """The table as text in mode ``ansi``, as uint8 [720, 1280, 3] in mode ``rgb_array``.
+
+        In mode ``human`` it is in the window already.
+        """
+        if self.render_mode == "rgb_array":
+            return rgb_array(self._scene())
         return self._text() if self.render_mode == "ansi" else None
 
-    def _text(self) -> str:
-        game = self.game
+    def _seen(self) -> tuple[View, View | None]:
+        """The view to draw, and the other one if both hands are open."""
         if self.perspective == "open":
-            picture = text(game.view(0), game.view(1))
-        else:
-            seat = game.actor if self.perspective == "actor" else self.perspective
-            picture = text(game.view(seat))
-        if self._forfeited:
-            picture += f"\n{self._forfeited} chose an illegal action and loses"
-        return picture
+            return self.game.view(0), self.game.view(1)
+        seat = self.game.actor if self.perspective == "actor" else self.perspective
+        return self.game.view(seat), None
+
+    def _note(self) -> str:
+        return f"{self._forfeited} chose an illegal action and loses" if self._forfeited else ""
+
+    def _text(self) -> str:
+        return "\n".join(filter(None, (text(*self._seen()), self._note())))
+
+    def _scene(self) -> Scene:
+        return scene(*self._seen(), note=self._note())
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Close the window of mode ``human``."""
+        self._window.close()
 
 
 class IllegalLosesWrapper(BaseWrapper[AgentID, Observation, int | None]):
