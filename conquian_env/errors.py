@@ -31,3 +31,7 @@ class SeedError(ConquianError, ValueError):
 
 class OptionError(ConquianError, ValueError):
     """An argument or option outside the values it can have; the message names it."""
+
+
+class RenderError(ConquianError, RuntimeError):
+    """A picture that cannot be drawn: pygame is missing, or a display for its window."""

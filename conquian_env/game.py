@@ -40,7 +40,9 @@ from conquian_env.observation import (
 )
 from conquian_env.position import can_lay_out, from_values, to_values, unnamed
 from conquian_env.rules import RuleSet, rule_set
+from conquian_env.scene import scene
 from conquian_env.state import MAX_EVENTS, NONE, PHASES, STATE, Phase, Source, copied
+from conquian_env.svg import svg
 from conquian_env.view import View, view_of
 
 JSON_FORMAT = "conquian-game-2"
@@ -472,6 +474,10 @@ class Game:
 
     def __repr__(self) -> str:
         return f"<Game seed {self.seed} deal {self.deal} ply {self.ply}: {self.phase}>"
+
+    def _repr_html_(self) -> str:
+        """The picture of it in a notebook, both hands open."""
+        return svg(scene(self.view(0), self.view(1)))
 
 
 def load_json(name: str, text: str, expected: str) -> tuple[RuleSet, dict[str, Any]]:

@@ -186,3 +186,22 @@ def split(table: int, rules: RuleSet) -> tuple[tuple[int, ...], ...] | None:
             if rest is not None:
                 return (card_ids(combo), *rest)
     return None
+
+
+def split_most(table: int, rules: RuleSet) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
+    """The ``split`` of a table; of one that is being laid as much as can be, and the loose rest."""
+    whole = split(table, rules)
+    if whole is not None:
+        return whole, ()
+    combos = _most([combo for combo in combinations(rules) if combo & ~table == 0], table)
+    return tuple(map(card_ids, combos)), card_ids(table & ~sum(combos))
+
+
+def _most(combos: list[int], table: int) -> list[int]:
+    """The separate ones of ``combos`` that cover most of the table."""
+    best: list[int] = []
+    for i, combo in enumerate(combos):
+        if combo & ~table == 0:
+            chosen = [combo, *_most(combos[i + 1 :], table & ~combo)]
+            best = max(best, chosen, key=lambda some: sum(some).bit_count())
+    return best

@@ -22,7 +22,9 @@ from conquian_env.observation import (
     write_observation,
 )
 from conquian_env.rules import RuleSet
+from conquian_env.scene import scene
 from conquian_env.state import MAX_EVENTS, NONE, PHASE_OVER, PHASES, SOURCES, Phase, Source
+from conquian_env.svg import svg
 
 Cards = tuple[int, ...]
 
@@ -104,6 +106,10 @@ class View:
                 f"history: {'; '.join(map(event_text, self.history)) or '-'}",
             ]
         )
+
+    def _repr_html_(self) -> str:
+        """The picture of it in a notebook."""
+        return svg(scene(self))
 
 
 def view_of(row: np.void, seat: int, rules: RuleSet, legal_actions: tuple[int, ...]) -> View:

@@ -13,19 +13,11 @@ from pettingzoo.utils.wrappers import (
 )
 
 from conquian_env.actions import NUM_ACTIONS
-from conquian_env.envs.options import (
-    MaskLocation,
-    Perspective,
-    RenderMode,
-    check_option,
-    copied_game,
-    first_game,
-    observation_space,
-)
+from conquian_env.envs.options import MaskLocation, copied_game, first_game, observation_space
+from conquian_env.envs.picture import Perspective, Picture, RenderMode
 from conquian_env.errors import ConquianError, IllegalActionError, OptionError
 from conquian_env.game import Game
 from conquian_env.observation import HIDDEN_HIGHS, HIGHS, Encoding
-from conquian_env.render import text
 from conquian_env.rules import RuleSet, rule_set
 
 AGENTS = ("player_0", "player_1")
@@ -45,7 +37,9 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
 
     Args:
         rules: a RuleSet or the name of a preset.
-        render_mode: ``ansi``, ``render()`` returns text; ``human``, it is printed at every step.
+        render_mode: ``ansi``, ``render()`` returns text; ``rgb_array``, uint8 [720, 1280, 3];
+            ``human``, a window shows every step, ``render_fps`` of them a second. The last two need
+            the extra ``render``.
         mask_location: where the action mask (int8 [83], zeros for the seat not to move) is: in the
             observation, which is then a dict ``{"observation", "action_mask"}``, in the info under
             ``action_mask``, or both.
@@ -61,6 +55,7 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
 
     Raises:
         OptionError, RuleSetError: an argument is out of range.
+        RenderError: when it comes to drawing, pygame or a display for the window is missing.
     """
 
     metadata: dict[str, Any] = {  # noqa: RUF012  # PettingZoo's own type
@@ -80,8 +75,6 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
         shaping: bool = False,
     ) -> None:
         super().__init__()  # type: ignore[no-untyped-call]  # PettingZoo left it untyped
-        check_option("render_mode", render_mode, (None, *get_args(RenderMode)))
-        check_option("perspective", perspective, get_args(Perspective))
         self.rules = rule_set(rules)
         self.render_mode = render_mode
         self.mask_location = mask_location
@@ -100,6 +93,7 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
         }
         self._game: Game | None = None
         self._forfeited: AgentID | None = None
+        self._picture = Picture(render_mode, perspective, self.metadata["render_fps"])
 
     def observation_space(self, agent: AgentID) -> spaces.Space[Any]:
         """The space of ``observe(agent)``, the same object at every call."""
@@ -196,8 +190,7 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
         self.agent_selection = AGENTS[self.game.actor]
         if self.mask_location != "obs":
             self.infos = {agent: {"action_mask": self._mask(agent)} for agent in AGENTS}
-        if self.render_mode == "human":
-            print(self._text(), end="\n\n")
+        self._picture.follow(self.game, self._note())
 
     def _mask(self, agent: AgentID) -> NDArray[np.int8]:
         if agent == self.agent_selection and not self.terminations.get(agent, True):
@@ -217,23 +210,19 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
         """Everything from the side of ``player_0`` (``Game.state``), for a critic in training."""
         return self.game.state(0)
 
-    def render(self) -> str | None:
-        """The table as text in mode ``ansi``; in ``human`` it is printed already."""
-        return self._text() if self.render_mode == "ansi" else None
+    def render(self) -> str | NDArray[np.uint8] | None:
+        """The table as text in mode ``ansi``, as uint8 [720, 1280, 3] in mode ``rgb_array``.
 
-    def _text(self) -> str:
-        game = self.game
-        if self.perspective == "open":
-            picture = text(game.view(0), game.view(1))
-        else:
-            seat = game.actor if self.perspective == "actor" else self.perspective
-            picture = text(game.view(seat))
-        if self._forfeited:
-            picture += f"\n{self._forfeited} chose an illegal action and loses"
-        return picture
+        In mode ``human`` it is in the window already.
+        """
+        return self._picture.draw(self.game, self._note())
+
+    def _note(self) -> str:
+        return f"{self._forfeited} chose an illegal action and loses" if self._forfeited else ""
 
     def close(self) -> None:
-        """Nothing to release."""
+        """Close the window of mode ``human``."""
+        self._picture.close()
 
 
 class IllegalLosesWrapper(BaseWrapper[AgentID, Observation, int | None]):

@@ -12,8 +12,6 @@ from conquian_env.observation import Encoding, highs
 from conquian_env.rules import RuleSet
 
 MaskLocation = Literal["obs", "info", "both"]
-Perspective = Literal["actor", "open", 0, 1]
-RenderMode = Literal["ansi", "human"]
 
 
 def check_option(name: str, value: object, allowed: tuple[object, ...]) -> None:

@@ -1,0 +1,47 @@
+"""A scene as SVG, for notebooks and reports; the text is the same wherever it is made."""
+
+from functools import cache
+from html import escape
+
+from conquian_env.cards import card_name
+from conquian_env.faces import Polygon, Rect, Shape, Text
+from conquian_env.scene import HEIGHT, WIDTH, Card, Scene
+
+# Metrics of the fonts are those of the one that pygame brings.
+_FONT = "Helvetica, Arial, 'Liberation Sans', FreeSans, sans-serif"
+
+
+def svg(scene: Scene) -> str:
+    """A picture as text, its size left to the page; ``data-card`` names each card."""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'style="max-width: {WIDTH}px" font-family="{_FONT}" font-weight="bold">'
+        f"<title>{escape(scene.title)}</title>{''.join(map(_element, scene.shapes))}</svg>"
+    )
+
+
+def _element(shape: Shape | Card) -> str:
+    match shape:
+        case Card(x, y, card_id, small):
+            name = "back" if card_id is None else card_name(card_id)
+            inside = _inside(card_id, small)
+            return f'<g data-card="{name}" transform="translate({x} {y})">{inside}</g>'
+        case Rect(x, y, width, height, fill, radius):
+            return (
+                f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="{radius}" '
+                f'fill="{fill}"/>'
+            )
+        case Polygon(points, fill):
+            corners = " ".join(f"{x},{y}" for x, y in points)
+            return f'<polygon points="{corners}" fill="{fill}"/>'
+        case Text(x, y, size, fill, words, centred):
+            anchor = ' text-anchor="middle"' if centred else ""
+            return (
+                f'<text x="{x}" y="{y}" font-size="{size}" fill="{fill}"{anchor}>'
+                f"{escape(words)}</text>"
+            )
+
+
+@cache
+def _inside(card_id: int | None, small: bool) -> str:
+    return "".join(map(_element, Card(0, 0, card_id, small).shapes))
