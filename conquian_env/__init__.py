@@ -1,5 +1,7 @@
 """Conquian, the oldest rummy of the western world, as an environment for learning agents."""
 
+from gymnasium.envs.registration import register
+
 from conquian_env.actions import action_name, parse_action
 from conquian_env.batch import Batch
 from conquian_env.cards import card, card_name, cards
@@ -9,6 +11,12 @@ from conquian_env.rules import RuleSet
 from conquian_env.state import Phase, Source
 from conquian_env.version import __version__ as __version__
 from conquian_env.view import View, Views
+
+register(
+    "Conquian-v0",
+    entry_point="conquian_env.envs.single:ConquianEnv",
+    vector_entry_point="conquian_env.envs.vector:ConquianVectorEnv",
+)
 
 __all__ = [
     "Batch",

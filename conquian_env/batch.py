@@ -20,12 +20,15 @@ from conquian_env.observation import (
     MASK_WORDS,
     OBSERVATION_WORDS,
     PACKED_WORDS,
+    Encoding,
+    encode,
+    write_history,
     write_mask,
     write_observation,
     write_packed,
 )
 from conquian_env.rules import RuleSet, rule_set
-from conquian_env.state import PHASE_OVER, STATE, copied
+from conquian_env.state import MAX_EVENTS, PHASE_OVER, STATE, copied
 from conquian_env.view import Views, views_of
 
 # Written at every step: legal actions [n, 2], observation and mask words, actor, reward, done. The
@@ -128,6 +131,21 @@ def _step(
         while autoreset and row["phase"] == PHASE_OVER:
             answers, lays, discards = _next_deal(row, books[0], stride, skip_forced)
         _show(row, i, answers, lays, discards, packed, out)
+
+
+@jit
+def _observe(
+    rows: NDArray[np.void],
+    index: NDArray[np.int64],
+    seats: NDArray[np.int8],
+    words: NDArray[np.int64],
+    events: NDArray[np.uint8],
+) -> None:
+    for k in range(len(index)):
+        row = rows[index[k]]
+        write_observation(row, seats[k], words[k])
+        if events.shape[1] > 0:
+            write_history(row, seats[k], events[k])
 
 
 @jit
@@ -302,6 +320,39 @@ class Batch:
         chosen = np.ones(self.num_games, np.bool_) if mask is None else np.asarray(mask)
         _check_array("mask", chosen, np.bool_, (self.num_games,))
         self._run(_redeal, np.flatnonzero(chosen))
+
+    def reseed(self, index: NDArray[np.int64], seeds: Sequence[int] | NDArray[np.uint64]) -> None:
+        """Give rows seeds of their own and deal them: deal 0, then 1, 2, … of that seed.
+
+        Args:
+            index: int64 [k], ascending rows of a batch that was made with one seed a row.
+            seeds: k of them.
+
+        Raises:
+            OptionError, SeedError: an argument is out of range; nothing changed.
+        """
+        rows = self._checked(index)
+        if self._settings[0] != 1:
+            raise OptionError("reseed needs a batch made with one seed a row")
+        if len(seeds) != len(rows):
+            raise OptionError(f"seeds has {len(seeds)} entries for {len(rows)} rows")
+        self._rows["seed"][rows] = [seed_bits(one) for one in seeds]
+        self._rows["deal"][rows] = -1
+        self._run(_redeal, rows)
+
+    def observe(
+        self, index: NDArray[np.int64], seats: NDArray[np.int8], encoding: Encoding = "flat"
+    ) -> NDArray[np.uint8]:
+        """What ``seats`` (int8 [k]) see in the rows of ``index`` (int64 [k]), to act or not.
+
+        Returns:
+            uint8 [k, …], as ``Game.observation`` encodes it.
+        """
+        rows = self._checked(index)
+        words = np.empty((len(rows), OBSERVATION_WORDS), np.int64)
+        events = np.empty((len(rows), MAX_EVENTS if encoding == "history" else 0), np.uint8)
+        _observe(self._rows, rows, seats, words, events)
+        return encode(words.view(np.uint8), encoding, events)
 
     def sample_actions(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """Uniformly random legal actions, int64 [n]."""

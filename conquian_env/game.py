@@ -43,7 +43,7 @@ from conquian_env.rules import RuleSet, rule_set
 from conquian_env.scene import scene
 from conquian_env.state import MAX_EVENTS, NONE, PHASES, STATE, Phase, Source, copied
 from conquian_env.svg import svg
-from conquian_env.view import View, view_of
+from conquian_env.view import View, Views, view_of, views_of
 
 JSON_FORMAT = "conquian-game-2"
 
@@ -409,6 +409,10 @@ class Game:
         hidden = np.empty(HIDDEN_SIZE, np.uint8)
         _hidden(self._rows, _seat(seat), hidden)
         return np.concatenate([self.observation(seat), hidden])
+
+    def views(self, seeds: NDArray[np.uint64]) -> Views:
+        """What the actor knows as an agent is shown it: one row; ``seeds`` is uint64 [1]."""
+        return views_of(self._rows, self.rules, seeds)
 
     def resample_hidden(self, seat: int, rng: np.random.Generator) -> Self:
         """A game with the same view for ``seat`` and other hidden cards, all equally likely.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from conquian_env.actions import NUM_ACTIONS, PASS, action_name, event_text
 from conquian_env.cards import bit, card_ids, cards_text
 from conquian_env.engine import legal
-from conquian_env.errors import PositionError
+from conquian_env.errors import IllegalActionError, PositionError
 from conquian_env.jit import jit
 from conquian_env.melds import rulebook
 from conquian_env.observation import (
@@ -180,6 +180,29 @@ class Views:
 
     def __len__(self) -> int:
         return len(self.seeds)
+
+
+def legal_choices(who: str, chosen: object, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """What an agent chose, int64 [n]; ``mask`` (bool [n, 83]) is as it was before it was asked.
+
+    Raises:
+        IllegalActionError: it is no legal action for each decision; the message names ``who``.
+    """
+    try:
+        actions = np.asarray(chosen)
+    except ValueError as error:  # lists of different lengths
+        raise IllegalActionError(f"{who}: {error}") from None
+    if actions.shape != (len(mask),) or actions.dtype.kind not in "iu":
+        raise IllegalActionError(
+            f"{who}: act must return {len(mask)} integers, "
+            f"not {actions.dtype} of shape {actions.shape}"
+        )
+    inside = (actions >= 0) & (actions < NUM_ACTIONS)
+    legal = inside & mask[np.arange(len(mask)), np.where(inside, actions, 0)]
+    if not legal.all():
+        row = int(np.flatnonzero(~legal)[0])
+        raise IllegalActionError(f"{who}: action {actions[row]} is not legal in row {row}")
+    return actions.astype(np.int64)
 
 
 @jit

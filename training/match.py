@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from agents.agent import Agent, AgentError
 from conquian_env import Batch, RuleSet, Views
-from conquian_env.actions import NUM_ACTIONS, PASS
-from conquian_env.errors import OptionError
+from conquian_env.actions import PASS
+from conquian_env.errors import IllegalActionError, OptionError
 from conquian_env.seeds import deal_seeds, decision_seeds
+from conquian_env.view import legal_choices
 
 CHUNK = 8192  # deals played side by side; no result depends on it, but for a network's last bits
 RESAMPLES = 10_000
@@ -151,17 +152,10 @@ def ask(name: str, agent: Agent, views: Views) -> NDArray[np.int64]:
     """
     mask = views.mask.copy()  # the agent's own may be written to
     try:
-        chosen = np.asarray(agent.act(views))
+        chosen = agent.act(views)
     except Exception as error:
         raise AgentError(f"agent {name} failed: {error!r}") from error
-    if chosen.shape != (len(mask),) or chosen.dtype.kind not in "iu":
-        raise AgentError(
-            f"agent {name}: act must return {len(mask)} integers, "
-            f"not {chosen.dtype} of shape {chosen.shape}"
-        )
-    inside = (chosen >= 0) & (chosen < NUM_ACTIONS)
-    legal = inside & mask[np.arange(len(mask)), np.where(inside, chosen, 0)]
-    if not legal.all():
-        row = int(np.flatnonzero(~legal)[0])
-        raise AgentError(f"agent {name}: action {chosen[row]} is not legal in row {row}")
-    return chosen
+    try:
+        return legal_choices(f"agent {name}", chosen, mask)
+    except IllegalActionError as error:
+        raise AgentError(str(error)) from None

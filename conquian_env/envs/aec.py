@@ -190,7 +190,7 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
         self.agent_selection = AGENTS[self.game.actor]
         if self.mask_location != "obs":
             self.infos = {agent: {"action_mask": self._mask(agent)} for agent in AGENTS}
-        self._picture.follow(self.game, self._note())
+        self._picture.follow(self.game, self._note(), self.game.actor)
 
     def _mask(self, agent: AgentID) -> NDArray[np.int8]:
         if agent == self.agent_selection and not self.terminations.get(agent, True):
@@ -215,7 +215,7 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
 
         In mode ``human`` it is in the window already.
         """
-        return self._picture.draw(self.game, self._note())
+        return self._picture.draw(self.game, self._note(), self.game.actor)
 
     def _note(self) -> str:
         return f"{self._forfeited} chose an illegal action and loses" if self._forfeited else ""

@@ -61,8 +61,13 @@ def first_game(
     if seed is None and last is not None:
         seed, deal = last.seed, last.deal + 1
     elif seed is None:
-        seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        seed = random_seed()
     return Game(rules, seed, options.get("deal", deal))
+
+
+def random_seed() -> int:
+    """A seed that nobody chose, 0 to 2**64 - 1."""
+    return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
 
 
 def copied_game(name: str, game: object, rules: RuleSet) -> Game:

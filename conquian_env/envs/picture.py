@@ -30,25 +30,28 @@ class Picture:
         self.mode, self.perspective, self.fps = mode, perspective, fps
         self._window = Window()
 
-    def draw(self, game: Game, note: str = "") -> str | NDArray[np.uint8] | None:
-        """Text in mode ``ansi``, uint8 [720, 1280, 3] in ``rgb_array``, None otherwise."""
+    def draw(self, game: Game, note: str, actor: int) -> str | NDArray[np.uint8] | None:
+        """Text in mode ``ansi``, uint8 [720, 1280, 3] in ``rgb_array``, None otherwise.
+
+        ``actor`` is the seat that perspective ``actor`` stands for.
+        """
         if self.mode == "rgb_array":
-            return rgb_array(scene(*self._seen(game), note=note))
+            return rgb_array(scene(*self._seen(game, actor), note=note))
         if self.mode == "ansi":
-            return "\n".join(filter(None, (text(*self._seen(game)), note)))
+            return "\n".join(filter(None, (text(*self._seen(game, actor)), note)))
         return None
 
-    def follow(self, game: Game, note: str = "") -> None:
+    def follow(self, game: Game, note: str, actor: int) -> None:
         """Show the game in the window of mode ``human``; called at every step."""
         if self.mode == "human":
-            self._window.show(scene(*self._seen(game), note=note), self.fps)
+            self._window.show(scene(*self._seen(game, actor), note=note), self.fps)
 
     def close(self) -> None:
         """Close the window."""
         self._window.close()
 
-    def _seen(self, game: Game) -> tuple[View, View | None]:
+    def _seen(self, game: Game, actor: int) -> tuple[View, View | None]:
         """The view to draw, and the other one if both hands are open."""
         if self.perspective == "open":
             return game.view(0), game.view(1)
-        return game.view(game.actor if self.perspective == "actor" else self.perspective), None
+        return game.view(actor if self.perspective == "actor" else self.perspective), None
