@@ -57,8 +57,8 @@ Shape = Rect | Polygon | Text
 
 
 def text_width(words: str, size: int) -> float:
-    """About how wide a text is drawn; the words of a game are rather less."""
-    return 0.6 * size * len(words)
+    """What a text is at most as wide as; capitals are wider than the mean letter."""
+    return 0.6 * size * (len(words) + 1)
 
 
 # --- suits, each a few outlines in a square of side 1 about the origin ---
@@ -136,7 +136,7 @@ def _middle(rank: str, suit: str) -> list[Shape]:
     if rank in _PLACES:
         return [shape for x, y in _PLACES[rank] for shape in _pip(suit, x, y, 16)]
     hat = Polygon(_HATS[rank], INKS[suit])
-    letter = Text(_MIDDLE, 66, 42, INKS[suit], rank, centred=True)
+    letter = Text(_MIDDLE, 65, 40, INKS[suit], rank, centred=True)
     return [Rect(27, 7, 40, 86, TINT, 4), hat, letter, *_pip(suit, _MIDDLE, 80, 17)]
 
 

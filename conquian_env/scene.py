@@ -41,13 +41,13 @@ LEFT, ROW = 20, 904  # where the rows of cards begin, and how long they may be
 PANEL, PANEL_WIDTH = 950, 320
 OTHER_HAND, OTHER_TABLE, MIDDLE, OWN_TABLE, OWN_HAND = 10, 146, 288, 438, 580
 UNDER_LABEL = 28  # from the top of a row to its cards
-OVERLAP, APART, GAP = 27, CARD_WIDTH + 8, 22
+OVERLAP, APART, GAP = 27, CARD_WIDTH + 8, 16
 STOCK, FACE_UP, DEAD = 56, 176, 400
 
 PROMPTS = {
     Phase.GIVE: "choose a card to give",
     Phase.TURNED: "take it or pass it on",
-    Phase.OFFERED: "take it or decline it",
+    Phase.OFFERED: "take or decline it",
     Phase.MELD: "lay cards, then discard",
     Phase.FORCE: "insist that seat {other} takes it, or pass",
 }
@@ -241,7 +241,7 @@ def _panel(view: "View", headline: str, prompt: str, actions: Sequence[int]) -> 
     stake = f", stake {view.stake}" if view.stake > 1 else ""
     rules = view.rules.to_text().replace(",", ", ") + stake
     events = [event_text(event) for event in reversed(view.history[-8:])]
-    x, width = PANEL + 20, PANEL_WIDTH - 40
+    x, width = PANEL + 16, PANEL_WIDTH - 32
     part: Part = [Rect(PANEL, 10, PANEL_WIDTH, HEIGHT - 20, DARK, 12)]
     y = 22
     for size, ink, space, paragraphs in (
@@ -263,5 +263,5 @@ def _panel(view: "View", headline: str, prompt: str, actions: Sequence[int]) -> 
 
 
 def _lines(paragraphs: Iterable[str], size: int, width: int) -> list[str]:
-    letters = int(width / text_width("x", size))
+    letters = int(width / text_width("", size)) - 1
     return [line for paragraph in paragraphs for line in wrap(paragraph, letters)]

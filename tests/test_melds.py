@@ -24,6 +24,7 @@ from conquian_env.melds import (
     reach,
     rulebook,
     split,
+    split_most,
 )
 from tests import oracle
 
@@ -186,6 +187,18 @@ def test_split_finds_a_way_for_winning_tables(rules: RuleSet) -> None:
         assert groups is not None
         assert sorted(card for group in groups for card in group) == list(card_ids(table))
         assert {card_mask(group) for group in groups} <= set(combinations(rules))
+
+
+@settings(derandomize=True, deadline=None, max_examples=300)
+@given(windows(), RULES)
+def test_split_most_covers_what_can_be_covered(table: int, rules: RuleSet) -> None:
+    groups, loose = split_most(table, rules)
+    assert sorted([*loose, *(card for group in groups for card in group)]) == list(card_ids(table))
+    assert all(card_mask(group) in combinations(rules) for group in groups)
+    most = max(union.bit_count() for union in unions_inside(table, rules))
+    assert sum(map(len, groups)) == most
+    if not loose:
+        assert groups == split(table, rules)
 
 
 # --- what can become a table ---

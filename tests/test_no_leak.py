@@ -76,6 +76,7 @@ SURFACES: dict[str, Callable[[Game, int], bytes]] = {
     "view": lambda game, seat: repr(game.view(seat)).encode(),
     "view JSON": lambda game, seat: game.view(seat).to_json().encode(),
     "view text": lambda game, seat: str(game.view(seat)).encode(),
+    "picture": lambda game, seat: game.view(seat)._repr_html_().encode(),
     "observation": lambda game, seat: game.observation(seat).tobytes(),
     "views": views_bytes,
     "mask": mask_bytes,
@@ -126,6 +127,24 @@ def test_no_byte_leaks_in_any_phase(rules: RuleSet) -> None:
     }
     assert {game.actor for game in states if unfinished(game)} == {0, 1}
     assert set(leaks(states)) == set()
+
+
+def pixels(game: Game, seat: int) -> bytes:
+    """The array that the environment draws for a seat."""
+    env = raw_env(game.rules, render_mode="rgb_array", perspective=seat)
+    env._game = game
+    return env.render().tobytes()
+
+
+@pytest.mark.parametrize("rules", [RuleSet(), RuleSet.preset("mexican")], ids=RuleSet.to_text)
+def test_no_pixel_leaks_in_any_phase(rules: RuleSet) -> None:
+    rng = np.random.default_rng(9)
+    states = {(game.phase, game.actor, unfinished(game)): game for game in states_of(rules)}
+    for game in states.values():
+        for seat in (0, 1):
+            seen = pixels(game, seat)
+            assert pixels(game.resample_hidden(seat, rng), seat) == seen
+            assert pixels(game, 1 - seat) != seen
 
 
 # --- a leak of one bit is found ---
@@ -200,7 +219,7 @@ def leak_views(monkeypatch: pytest.MonkeyPatch, secret: Secret) -> None:
 
 PLANTS = {
     "observation": (leak_observation, {"observation", "environment"}),
-    "view": (leak_view, {"view", "view JSON", "view text", "environment"}),
+    "view": (leak_view, {"view", "view JSON", "view text", "picture", "environment"}),
     "mask": (leak_mask, {"mask", "environment"}),
     "views": (leak_views, {"views"}),
 }
