@@ -63,7 +63,9 @@ def env_bytes(game: Game, seat: int) -> bytes:
     env = raw_env(game.rules, render_mode="ansi", mask_location="both", perspective=seat)
     env.reset(seed=0)
     env._game = game
-    env._pay(game.returns(), game.is_over)
+    if game.is_over:
+        env._end(game.returns()[0])
+    env._after_move()
     agent = env.possible_agents[seat]
     seen, info = env.observe(agent), env.infos[agent]
     assert isinstance(seen, dict)
@@ -173,8 +175,8 @@ def leak_observation(monkeypatch: pytest.MonkeyPatch, secret: Secret) -> None:
     """The last byte of the observation, the stake, is off by a bit."""
     honest = Game.observation
 
-    def observation(game: Game, seat: int) -> Any:
-        out = honest(game, seat)
+    def observation(game: Game, seat: int, encoding: Any = "flat") -> Any:
+        out = honest(game, seat, encoding)
         out[-1] ^= secret(game, seat)
         return out
 
