@@ -89,12 +89,10 @@ _SUITS: dict[str, tuple[tuple[Point, ...], ...]] = {
 
 
 def _pip(suit: str, x: float, y: float, size: float) -> list[Shape]:
-    return [
-        Polygon(
-            tuple((round(x + size * px, 1), round(y + size * py, 1)) for px, py in outline), ink
-        )
-        for outline, ink in ((outline, INKS[suit]) for outline in _SUITS[suit])
-    ]
+    def placed(outline: tuple[Point, ...]) -> tuple[Point, ...]:
+        return tuple((round(x + size * px, 1), round(y + size * py, 1)) for px, py in outline)
+
+    return [Polygon(placed(outline), INKS[suit]) for outline in _SUITS[suit]]
 
 
 # --- cards, their upper left corner at the origin ---

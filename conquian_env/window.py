@@ -68,12 +68,12 @@ def _draw(canvas: Any, shape: Shape | Card, dx: float = 0, dy: float = 0) -> Non
         case Text(x, y, size, fill, words, centred):
             font = _font(size)
             left, top = _fine(x + dx, y + dy)
-            left -= font.size(words)[0] / 2 if centred else 0
+            left -= font.size(words)[0] // 2 if centred else 0
             canvas.blit(font.render(words, True, fill), (left, top - font.get_ascent()))
 
 
-def _fine(*pixels: float) -> list[float]:
-    return [_FINE * value for value in pixels]
+def _fine(*pixels: float) -> list[int]:
+    return [round(_FINE * value) for value in pixels]
 
 
 @cache

@@ -19,7 +19,7 @@ from conquian_env import Game, RuleSet, conquian_v0
 from conquian_env.errors import RenderError
 from conquian_env.faces import Text, text_width
 from conquian_env.scene import FELT, HEIGHT, WIDTH, Scene, scene
-from conquian_env.window import Window, _font, rgb_array
+from conquian_env.window import _FINE, Window, _font, rgb_array
 from tests.playing import playthroughs
 from tests.test_scene import RULES, box, scenes
 
@@ -33,15 +33,19 @@ def busiest(wanted: Callable[[Game], bool]) -> Game:
     return max(states, key=lambda game: -len(game.hand(0)) - len(game.hand(1)))
 
 
+def smaller_hand(game: Game) -> int:
+    return min(len(game.hand(0)), len(game.hand(1)))
+
+
 def being_laid(game: Game) -> bool:
-    return game.phase == "meld" and game.melds(game.actor) is None and len(game.hand(1)) > 2
+    return game.phase == "meld" and game.melds(game.actor) is None and smaller_hand(game) > 2
 
 
 def samples() -> dict[str, Scene]:
     """The pictures of the documentation."""
     start, laid = Game("classic", seed=9), busiest(being_laid)
-    forced = busiest(lambda game: game.phase == "force")
-    over = busiest(lambda game: game.is_over and game.returns() != (0, 0))
+    forced = busiest(lambda game: game.phase == "force" and len(game.hand(game.actor)) > 2)
+    over = busiest(lambda game: game.returns()[0] > 0 and len(game.hand(1)) > 2)
     return {
         "start": scene(start.view(0)),
         "meld": scene(laid.view(laid.actor)),
@@ -80,7 +84,7 @@ def test_no_text_is_wider_than_the_layout_thinks(rules: RuleSet) -> None:
     rgb_array(Scene("", ()))
     shapes = {shape for _, _, picture in scenes(rules) for shape in picture.shapes}
     for text in (shape for shape in shapes if isinstance(shape, Text)):
-        assert _font(text.size).size(text.words)[0] / 2 <= text_width(text.words, text.size)
+        assert _font(text.size).size(text.words)[0] / _FINE <= text_width(text.words, text.size)
 
 
 def test_an_environment_gives_arrays_of_what_its_perspective_sees() -> None:
