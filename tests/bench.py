@@ -1,123 +1,414 @@
 """Speed, side by side in one run: ``make bench``.
 
-Protocol: one process, compile time apart (a warm-up call before the clock), medians of seven
-repeats. ``Batch`` plays uniformly random legal actions that are drawn outside the clock; its
-observation and mask are written at every step. Start-up is measured in new processes, with an empty
-cache folder (cold) and again with the folder it filled (warm).
+Protocol: one process; compile time apart (every measurement runs once before it counts); seven
+rounds, each taking every measurement once, so that a noisy minute hits all alike; medians. Actions
+are uniformly random among the legal ones and drawn outside the clock, unless it says otherwise;
+observation and mask are written, or asked for, at every decision, by peers too. Start-up is
+measured in new processes, with an empty cache folder (cold) and with the folder that it filled
+(warm).
 """
 
+import argparse
 import json
 import os
 import platform
+import random
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+import tracemalloc
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
 
+import gymnasium
 import numpy as np
+from pettingzoo.utils.wrappers import AssertOutOfBoundsWrapper, OrderEnforcingWrapper
+from tqdm import tqdm
 
-from conquian_env import Batch, Game, conquian_v0
+from agents.heuristic import Greedy
+from conquian_env import Batch, Game, conquian_v0, engine
+from conquian_env.actions import LAY
+from conquian_env.batch import _pick
+from conquian_env.deal import WORD
+from conquian_env.envs.aec import AGENTS, IllegalLosesWrapper
+from conquian_env.envs.vector import ConquianVectorEnv
+from conquian_env.jit import jit
+from conquian_env.state import PHASE_OVER
 
-REPEATS = 7
+ROUNDS = 7
+SECONDS = 0.4  # about what a measurement takes
 FIRST_MOVE = """
 import time; start = time.perf_counter()
 from conquian_env import Game
+imported = time.perf_counter() - start
 game = Game("classic", seed=7); game.apply(game.legal_actions()[0]); game.observation(0)
-print(time.perf_counter() - start)
+print(imported, time.perf_counter() - start)
 """
 
 
-def median(measure: Callable[[], float]) -> tuple[float, float, float]:
-    """Median, least and greatest of the repeats, after one that does not count."""
-    measure()
-    values = [measure() for _ in range(REPEATS)]
-    return statistics.median(values), min(values), max(values)
+class Clock:
+    """Adds up what happens inside ``with``; true until it is enough."""
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self.spent, self.seconds = 0.0, seconds
+
+    def __enter__(self) -> None:
+        self.start = time.perf_counter()
+
+    def __exit__(self, *_: object) -> None:
+        self.spent += time.perf_counter() - self.start
+
+    def __bool__(self) -> bool:
+        return self.spent < self.seconds
 
 
-def batch_rate(num_games: int, skip_forced: bool = False, threads: int = 1) -> float:
+def batch_rate(num_games: int, **options: Any) -> float:
     """Decisions a second of ``Batch.step``."""
-    batch = Batch(num_games, seed=1, skip_forced=skip_forced, threads=threads)
-    rng, spent = np.random.default_rng(0), 0.0
-    steps = max(1_000_000 // num_games, 10)
-    for _ in range(steps):
+    batch, rng, clock, steps = Batch(num_games, seed=1, **options), generator(), Clock(), 0
+    while clock:
         actions = batch.sample_actions(rng)
-        start = time.perf_counter()
-        batch.step(actions)
-        spent += time.perf_counter() - start
-    return steps * num_games / spent
+        with clock:
+            batch.step(actions)
+        steps += 1
+    return steps * num_games / clock.spent
+
+
+def played_rate() -> float:
+    """Decisions a second of a ``Batch`` when its actions are drawn inside the clock."""
+    batch, rng, clock, steps = Batch(4096, seed=1), generator(), Clock(), 0
+    while clock:
+        with clock:
+            batch.step(batch.sample_actions(rng))
+        steps += 1
+    return steps * 4096 / clock.spent
+
+
+@jit
+def play_randomly(rows: Any, books: Any, steps: int) -> None:
+    """Uniformly random decisions of each game in turn, nothing encoded; drawn by xorshift."""
+    legal, word, action = np.zeros((1, 2), np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64)
+    random_bits = 88172645463325252
+    for row in rows:
+        for _ in range(steps):
+            answers, lays, discards = engine.legal(row, books[0])
+            chosen = engine.only_action(answers, lays, discards)
+            if chosen < 0:
+                random_bits ^= random_bits << 13
+                random_bits ^= (random_bits >> 7) & ((1 << 57) - 1)
+                random_bits ^= random_bits << 17
+                legal[0, 0], legal[0, 1] = answers | lays << LAY, discards
+                word[0] = random_bits & WORD
+                _pick(legal, word, action)
+                chosen = action[0]
+            engine.apply(row, chosen, books[0])
+            if row["phase"] == PHASE_OVER:
+                engine.deal(row, row["seed"], row["deal"] + 1, books[0])
+
+
+def raw_rate() -> float:
+    """Decisions a second of the engine alone, drawing the actions included."""
+    batch, steps = Batch(256, seed=3), 20_000
+    start = time.perf_counter()
+    play_randomly(batch._rows, batch._books, steps)
+    return 256 * steps / (time.perf_counter() - start)
 
 
 def game_rate() -> float:
     """``legal_actions`` and ``apply`` of one ``Game`` a second, dealing included."""
-    rng, moves, start = np.random.default_rng(0), 0, time.perf_counter()
-    picks = rng.random(20_000)
-    game = Game(seed=0)
-    for pick in picks:
-        legal = game.legal_actions()
-        game.apply(legal[int(pick * len(legal))])
-        moves += 1
+    picks, game, start = random.Random(0), Game(seed=0), time.perf_counter()
+    for move in range(60_000):
+        game.apply(picks.choice(game.legal_actions()))
         if game.is_over:
-            game = Game(seed=moves)
-    return moves / (time.perf_counter() - start)
+            game = Game(seed=move)
+    return 60_000 / (time.perf_counter() - start)
 
 
-def aec_rate(constructor: Callable[..., object]) -> float:
+def aec_rate(constructor: Callable[..., Any]) -> float:
     """Agent steps a second: ``last`` and ``step``, with the action drawn outside the clock."""
-    env, rng, spent, moves = constructor(), np.random.default_rng(0), 0.0, 0
-    while moves < 5_000:
+    env, rng, clock, moves = constructor(), generator(), Clock(), 0
+    while clock:
         env.reset(seed=moves)
         for _ in env.agent_iter():
-            start = time.perf_counter()
-            observation, _, over, _, _ = env.last()
-            spent += time.perf_counter() - start
-            action = None if over else int(rng.choice(np.flatnonzero(observation["action_mask"])))
-            start = time.perf_counter()
-            env.step(action)
-            spent += time.perf_counter() - start
-            moves += not over
-    return moves / spent
+            with clock:
+                observation, _, over, cut, _ = env.last()
+            legal = observation["action_mask"]
+            action = None if over or cut else int(rng.choice(np.flatnonzero(legal)))
+            with clock:
+                env.step(action)
+            moves += action is not None
+    return moves / clock.spent
 
 
-def first_move(cache: str) -> float:
-    """Seconds from nothing imported to the first move made and seen, in a new process."""
+class EmptyEnv(conquian_v0.raw_env):
+    """An AEC environment that does nothing, for sixty steps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        super().reset(seed=0)
+        self.seen, self.left = super().observe(AGENTS[0]), 0
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Begin."""
+        super().reset(seed=0)
+        self.left = 60
+
+    def observe(self, agent: str) -> Any:
+        """Always the same."""
+        return self.seen
+
+    def step(self, action: int | None) -> None:
+        """Count down."""
+        if self.terminations[self.agent_selection]:
+            self._was_dead_step(action)
+            return
+        self.left -= 1
+        self._cumulative_rewards[self.agent_selection] = 0.0
+        if self.left == 0:
+            self.terminations = dict.fromkeys(AGENTS, True)
+        self.agent_selection = AGENTS[self.left % 2]
+
+
+def empty_env() -> Any:
+    """The same in the wrappers of ``conquian_v0.env``."""
+    return OrderEnforcingWrapper(AssertOutOfBoundsWrapper(IllegalLosesWrapper(EmptyEnv())))
+
+
+def single_rate() -> float:
+    """Learner's decisions a second of the Gymnasium environment, against ``greedy``."""
+    env = gymnasium.make("conquian_env:Conquian-v0", opponent=Greedy()).unwrapped
+    rng, clock, moves, over = generator(), Clock(), 0, True
+    while clock:
+        if over:
+            observation, _ = env.reset(seed=None if moves else 1)
+        action = rng.choice(np.flatnonzero(observation["action_mask"]))
+        with clock:
+            observation, _, over, _, _ = env.step(action)
+        moves += 1
+    return moves / clock.spent
+
+
+def vector_rate(num_envs: int, **options: Any) -> float:
+    """Learner's decisions a second of the Gymnasium vector environment, against ``greedy``."""
+    env = ConquianVectorEnv(num_envs, opponent=Greedy(), autoreset_mode="SameStep", **options)
+    observation, _ = env.reset(seed=1)
+    rng, clock, moves = generator(), Clock(), 0
+    while clock:
+        actions = drawn(observation["action_mask"], rng)
+        with clock:
+            observation, _, _, _, _ = env.step(actions)
+        moves += num_envs
+    return moves / clock.spent
+
+
+def drawn(mask: Any, rng: np.random.Generator) -> Any:
+    """Uniformly random legal actions."""
+    ladder = mask.cumsum(axis=1, dtype=np.int16)
+    place = rng.integers(0, ladder[:, -1])
+    return (ladder > place[:, None]).argmax(axis=1)
+
+
+def rlcard_rate() -> float:
+    """Steps a second of RLCard's gin rummy."""
+    import rlcard  # noqa: PLC0415  # the extra ``bench``
+
+    env, clock, moves, picks = rlcard.make("gin-rummy", {"seed": 1}), Clock(), 0, random.Random(0)
+    while clock:
+        with clock:
+            state, _ = env.reset()
+        while not env.is_over():
+            action = picks.choice(list(state["legal_actions"]))
+            with clock:
+                state, _ = env.step(action)
+            moves += 1
+    return moves / clock.spent
+
+
+def rlcard_run_rate() -> float:
+    """The same by its own loop and its own random agents, all inside the clock."""
+    import rlcard  # noqa: PLC0415
+    from rlcard.agents import RandomAgent  # noqa: PLC0415
+
+    env, clock, moves = rlcard.make("gin-rummy", {"seed": 1}), Clock(), 0
+    env.set_agents([RandomAgent(env.num_actions)] * 2)
+    while clock:
+        with clock:
+            trajectories, _ = env.run()
+        moves += sum(len(states) // 2 for states in trajectories)
+    return moves / clock.spent
+
+
+def openspiel_rate(name: str) -> float:
+    """Decisions a second of an OpenSpiel game from Python, observation tensor and mask asked for.
+
+    Chance is played inside the clock, as everybody deals inside it.
+    """
+    import pyspiel  # noqa: PLC0415  # the extra ``openspiel``
+
+    import conquian_env.openspiel  # noqa: F401, PLC0415  # registers its game
+
+    game, clock, moves, picks = pyspiel.load_game(name), Clock(), 0, random.Random(0)
+    while clock:
+        with clock:
+            state = game.new_initial_state()
+            openspiel_chance(state, picks)
+        while not state.is_terminal():
+            with clock:
+                state.observation_tensor(state.current_player())
+                state.legal_actions_mask()
+            action = picks.choice(state.legal_actions())
+            with clock:
+                state.apply_action(action)
+                openspiel_chance(state, picks)
+            moves += 1
+    return moves / clock.spent
+
+
+def openspiel_chance(state: Any, picks: random.Random) -> None:
+    """Play the chance nodes; those of these games are uniform."""
+    while state.is_chance_node():
+        state.apply_action(picks.choice(state.legal_actions()))
+
+
+def connect_four() -> Any:
+    """A PettingZoo classic without its wrappers."""
+    from pettingzoo.env_registry.registration import make  # noqa: PLC0415
+
+    return make("aec", "classic/connect_four-v3").unwrapped
+
+
+def memory_per_game() -> float:
+    """Bytes that a ``Batch`` takes at its peak beyond the arrays the user asked for."""
+    n = 65_536
+    Batch(2).step([0, 0])
+    tracemalloc.start()
+    batch = Batch(n)
+    batch.step(batch.sample_actions(generator()))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    shown = ("observation", "actor", "reward", "done")
+    return (peak - sum(getattr(batch, name).nbytes for name in shown) - 88 * n) / n
+
+
+def first_move(cache: str) -> tuple[float, float]:
+    """Seconds to the import and to the first move made and seen, in a new process."""
     environment = os.environ | {"NUMBA_CACHE_DIR": cache}
-    done = subprocess.run(
-        [sys.executable, "-c", FIRST_MOVE],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
+    command = [sys.executable, "-c", FIRST_MOVE]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    imported, moved = map(float, done.stdout.split())
+    return imported, moved
+
+
+def generator() -> np.random.Generator:
+    """Random numbers that have nothing to do with the deals."""
+    return np.random.default_rng(0)
+
+
+def measurements() -> dict[str, Callable[[], float]]:
+    """Everything per second, by name."""
+    ours: dict[str, Callable[[], float]] = {}
+    for n in (64, 1024, 4096, 16384, 65536):
+        ours[f"Batch of {n:,}, one core"] = lambda n=n: batch_rate(n)
+    cores = os.cpu_count() or 1
+    for n in (4096, 16384, 65536):
+        ours[f"Batch of {n:,}, {cores} cores"] = lambda n=n: batch_rate(n, threads=cores)
+    ours |= {
+        "Batch of 4,096, packed": lambda: batch_rate(4096, packed=True),
+        "Batch of 4,096, real decisions": lambda: batch_rate(4096, skip_forced=True),
+        "Batch of 4,096, drawing included": played_rate,
+        "random play, nothing encoded": raw_rate,
+        "Game.legal_actions + apply": game_rate,
+        "raw_env": lambda: aec_rate(conquian_v0.raw_env),
+        "env": lambda: aec_rate(conquian_v0.env),
+        "an empty environment in the wrappers of env": lambda: aec_rate(empty_env),
+        "Gymnasium env v greedy": single_rate,
+        "Gymnasium vector env of 1,024 v greedy": lambda: vector_rate(1024),
+        "Gymnasium vector env of 4,096 v greedy": lambda: vector_rate(4096),
+        "the same, real decisions": lambda: vector_rate(4096, skip_forced=True),
+    }
+    if find_spec("rlcard"):
+        ours["RLCard gin rummy"] = rlcard_rate
+        ours["RLCard gin rummy, its own random play"] = rlcard_run_rate
+    if find_spec("pyspiel"):
+        ours["OpenSpiel gin rummy"] = lambda: openspiel_rate("gin_rummy")
+        ours["OpenSpiel python_conquian"] = lambda: openspiel_rate("python_conquian")
+    if find_spec("pygame"):
+        ours["PettingZoo connect four, raw"] = lambda: aec_rate(connect_four)
+    return ours
+
+
+def measure(rounds: int) -> dict[str, list[float]]:
+    """Every measurement in each of the rounds, after one that does not count."""
+    todo = measurements()
+    found: dict[str, list[float]] = {name: [] for name in todo}
+    for number, name in tqdm([(r, name) for r in range(rounds + 1) for name in todo], leave=False):
+        value = todo[name]()
+        if number:
+            found[name].append(value)
+    return found
+
+
+def start_up() -> dict[str, list[float]]:
+    """Seconds to import and first move, cold once, warm five times."""
+    with tempfile.TemporaryDirectory() as cache:
+        cold = first_move(cache)
+        warm = [first_move(cache) for _ in range(5)]
+    return {
+        "import conquian_env, s": [imported for imported, _ in warm],
+        "first move, cold cache, s": [cold[1]],
+        "first move, warm cache, s": [moved for _, moved in warm],
+    }
+
+
+def ratios(medians: dict[str, float]) -> Iterator[tuple[str, float]]:
+    """Quotients of what was measured in the same run."""
+    batch, cores = "Batch of 4,096, one core", os.cpu_count() or 1
+    for n in (4096, 16384, 65536):
+        pair = f"Batch of {n:,}, {cores} cores", f"Batch of {n:,}, one core"
+        yield " / ".join(pair), medians[pair[0]] / medians[pair[1]]
+    sizes = [medians[f"Batch of {n:,}, one core"] for n in (1024, 4096, 16384, 65536)]
+    yield "fastest / slowest Batch of 1,024 to 65,536", max(sizes) / min(sizes)
+    empty = "an empty environment in the wrappers of env"
+    yield f"env / {empty}", medians["env"] / medians[empty]
+    played, raw = (
+        "Batch of 4,096, drawing included",
+        "random play, nothing encoded",
     )
-    return float(done.stdout)
+    rlcard, openspiel = "RLCard gin rummy", "OpenSpiel gin rummy"
+    for ours, peer in (
+        (batch, rlcard), (batch, openspiel), (batch, "PettingZoo connect four, raw"),
+        (played, f"{rlcard}, its own random play"), (raw, f"{rlcard}, its own random play"),
+    ):  # fmt: skip
+        if peer in medians:
+            yield f"{ours} / {peer}", medians[ours] / medians[peer]
 
 
 def main() -> None:
-    """Print a Markdown table, and the same as JSON on the last line."""
+    """Print Markdown tables; write the same as JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--out", type=Path, help="write all measurements as JSON here")
+    options = parser.parse_args()
     print(__doc__, "\n", platform.platform(), platform.python_version(), os.cpu_count(), "cores\n")
-    rows: dict[str, tuple[float, float, float]] = {}
-    for num_games in (64, 1024, 4096, 16384, 65536):
-        rows[f"Batch of {num_games}, decisions/s"] = median(lambda n=num_games: batch_rate(n))
-    for num_games in (4096, 65536):
-        name = f"Batch of {num_games} on two threads, decisions/s"
-        rows[name] = median(lambda n=num_games: batch_rate(n, threads=2))
-    rows["Batch of 4096, real decisions/s"] = median(lambda: batch_rate(4096, skip_forced=True))
-    rows["Game.legal_actions + apply, moves/s"] = median(game_rate)
-    rows["raw_env, agent steps/s"] = median(lambda: aec_rate(conquian_v0.raw_env))
-    rows["env, agent steps/s"] = median(lambda: aec_rate(conquian_v0.env))
-    with tempfile.TemporaryDirectory() as cache:
-        cold = first_move(cache)
-        rows["first move, cold cache, s"] = (cold, cold, cold)
-        rows["first move, warm cache, s"] = median(lambda: first_move(cache))
-    print("| measured | median | least | greatest |\n| --- | ---: | ---: | ---: |")
-    for name, values in rows.items():
-        print(
-            f"| {name} | "
-            + " | ".join(f"{v:,.0f}" if v > 100 else f"{v:.2f}" for v in values)
-            + " |"
-        )
-    print("\n" + json.dumps(rows))
+    rates, seconds = measure(options.rounds), start_up()
+    memory = memory_per_game()
+    medians = {name: statistics.median(values) for name, values in rates.items()}
+    print("| a second | median | least | greatest |\n| --- | ---: | ---: | ---: |")
+    for name, values in rates.items():
+        print(f"| {name} | {medians[name]:,.0f} | {min(values):,.0f} | {max(values):,.0f} |")
+    print("\n| ratio of medians | |\n| --- | ---: |")
+    for name, ratio in ratios(medians):
+        print(f"| {name} | {ratio:,.2f} |")
+    print("\n| once | |\n| --- | ---: |")
+    for name, values in seconds.items():
+        print(f"| {name} | {statistics.median(values):.2f} |")
+    print(f"| memory of a game in a Batch beyond the user's arrays, bytes | {memory:,.0f} |")
+    if options.out:
+        results = {"rates": rates, "seconds": seconds, "bytes_per_game": memory}
+        options.out.write_text(json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":
