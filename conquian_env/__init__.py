@@ -8,6 +8,7 @@ from conquian_env.cards import card, card_name, cards
 from conquian_env.game import Game, Outcome, Termination
 from conquian_env.record import GameRecord
 from conquian_env.rules import RuleSet
+from conquian_env.solver import Solution, solve
 from conquian_env.state import Phase, Source
 from conquian_env.version import __version__ as __version__
 from conquian_env.view import View, Views
@@ -25,6 +26,7 @@ __all__ = [
     "Outcome",
     "Phase",
     "RuleSet",
+    "Solution",
     "Source",
     "Termination",
     "View",
@@ -34,4 +36,5 @@ __all__ = [
     "card_name",
     "cards",
     "parse_action",
+    "solve",
 ]

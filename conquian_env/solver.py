@@ -160,6 +160,7 @@ def _values(
     rows: NDArray[np.void],
     books: NDArray[np.void],
     any_order: bool,
+    new_stocks: bool,
     memory: NDArray[np.int64],
     account: NDArray[np.int64],
     limit: int,
@@ -168,12 +169,13 @@ def _values(
 ) -> None:
     """The value of each legal action of each row, ``UNKNOWN`` for what is not legal or not known.
 
-    ``books`` holds the rules as they are and with lays in ascending order.
+    ``books`` holds the rules as they are and with lays in ascending order. Without ``new_stocks``
+    the stock is that of the call before, and what is remembered holds.
     """
     for i in range(len(rows)):
         row = rows[i]
         account[0], account[1] = 0, limit
-        account[2] += 1
+        account[2] += new_stocks
         answers, lays, discards = engine.legal(row, books[0])
         low, high = answers | lays << LAY, discards
         if any_order:
@@ -229,12 +231,18 @@ class Solver:
             int8 [n, 83], for seat 0, ``UNKNOWN`` for what is not legal or was left open by the
             limit; and int64 [n], the positions looked at.
         """
+        return self._action_values(rows, new_stocks=True)
+
+    def _action_values(
+        self, rows: NDArray[np.void], new_stocks: bool
+    ) -> tuple[NDArray[np.int8], NDArray[np.int64]]:
         values = np.full((len(rows), NUM_ACTIONS), UNKNOWN, np.int8)
         nodes = np.zeros(len(rows), np.int64)
         any_order = self.rules.lay_order == "any"
         _values(
-            rows, self._books, any_order, self._memory, self._account, self.limit, values, nodes
-        )
+            rows, self._books, any_order, new_stocks, self._memory, self._account, self.limit,
+            values, nodes,
+        )  # fmt: skip
         return values, nodes
 
     def solve(self, game: Game) -> Solution:
@@ -248,20 +256,20 @@ class Solver:
         if game.phase == Phase.GIVE:
             raise OptionError("phase give: the gifts are chosen unseen, there is no such value")
         start = time.perf_counter()
-        actions, nodes = self._actions(game)
+        actions, nodes = self._actions(game, new_stock=True)
         value = int(game.returns()[0]) if game.is_over else best_value(game.actor, actions)
         line: list[int] = []
         if value is not None:
             end = game.copy()
             while not end.is_over:
-                known, more = self._actions(end)
+                known, more = self._actions(end, new_stock=False)
                 nodes += more
                 line.append(next(a for a, worth in known.items() if worth == value))
                 end.apply(line[-1])
         return Solution(value, actions, tuple(line), nodes, time.perf_counter() - start)
 
-    def _actions(self, game: Game) -> tuple[dict[int, int | None], int]:
-        values, nodes = self.action_values(game.to_state())
+    def _actions(self, game: Game, new_stock: bool) -> tuple[dict[int, int | None], int]:
+        values, nodes = self._action_values(game.to_state(), new_stock)
         known = {a: int(values[0, a]) for a in game.legal_actions()}
         return {a: None if v == UNKNOWN else v for a, v in known.items()}, int(nodes[0])
 

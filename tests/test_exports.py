@@ -15,6 +15,7 @@ def test_the_export_list() -> None:
         "Outcome",
         "Phase",
         "RuleSet",
+        "Solution",
         "Source",
         "Termination",
         "View",
@@ -24,6 +25,7 @@ def test_the_export_list() -> None:
         "card_name",
         "cards",
         "parse_action",
+        "solve",
     ]
 
 
