@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -102,6 +102,24 @@ def _redeal(
         answers, lays, discards = _next_deal(row, books[0], stride, skip_forced)
         while autoreset and row["phase"] == PHASE_OVER:  # no real choice in the whole deal
             answers, lays, discards = _next_deal(row, books[0], stride, skip_forced)
+        done[i] = row["phase"] == PHASE_OVER
+        _pay(row, reward[i])
+        _show(row, i, answers, lays, discards, packed, out)
+
+
+@jit
+def _look(
+    rows: NDArray[np.void],
+    books: NDArray[np.void],
+    index: NDArray[np.int64],
+    settings: Settings,
+    out: Outputs,
+) -> None:
+    _, skip_forced, _, packed = settings
+    _, _, _, _, reward, done = out
+    for i in index:
+        row = rows[i]
+        answers, lays, discards = _settle(row, books[0], skip_forced)
         done[i] = row["phase"] == PHASE_OVER
         _pay(row, reward[i])
         _show(row, i, answers, lays, discards, packed, out)
@@ -234,6 +252,31 @@ class Batch:
         settings = (stride, bool(skip_forced), bool(autoreset), bool(packed))
         self._allocate(rule_set(rules), rows, settings, threads)
         self.reset()
+
+    @classmethod
+    def from_states(
+        cls,
+        rules: RuleSet | str,
+        rows: NDArray[np.void],
+        skip_forced: bool = False,
+        threads: int = 1,
+    ) -> Self:
+        """Games that go on from given states and are not dealt again when they end.
+
+        Args:
+            rules: a RuleSet or the name of a preset.
+            rows: dtype STATE [n], such as those of ``Game.to_state``; the batch owns them.
+            skip_forced: as for ``Batch``; forced plies are played at once.
+            threads: as for ``Batch``.
+        """
+        batch = object.__new__(cls)
+        batch._allocate(rule_set(rules), rows, (1, skip_forced, False, False), threads)
+        batch._run(_look, batch._all)
+        return batch
+
+    def states(self) -> NDArray[np.void]:
+        """A copy of the states, dtype STATE [n]: hidden cards and all."""
+        return copied(self._rows)
 
     def _allocate(
         self, rules: RuleSet, rows: NDArray[np.void], settings: Settings, threads: int

@@ -7,15 +7,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from conquian_env.actions import NUM_ACTIONS, PASS, action_name, event_text
+from conquian_env.actions import (
+    CODE_MASK,
+    DISCARD,
+    GAVE,
+    NUM_ACTIONS,
+    PASS,
+    SEAT_BIT,
+    SEAT_FLAG,
+    TURN,
+    action_name,
+    event_text,
+)
 from conquian_env.cards import bit, card_ids, cards_text
 from conquian_env.engine import legal
 from conquian_env.errors import IllegalActionError, PositionError
 from conquian_env.jit import jit
 from conquian_env.melds import rulebook
 from conquian_env.observation import (
+    LAYOUT,
     MASK_PADDING,
     MASK_WORDS,
+    NO_EVENT,
     OBSERVATION_WORDS,
     write_history,
     write_mask,
@@ -180,6 +193,53 @@ class Views:
 
     def __len__(self) -> int:
         return len(self.seeds)
+
+    def view(self, i: int) -> View:
+        """Decision ``i`` as a View, for search; the seat is 0 where nothing tells which it is."""
+        seen = {name: self.observation[i, place] for name, place in LAYOUT.items()}
+        cards = {name: tuple(np.flatnonzero(piece).tolist()) for name, piece in seen.items()}
+        sizes = {name: int(piece[0]) for name, piece in seen.items()}
+        events = [event for event in self.history[i].tolist() if event != NO_EVENT]
+        gifts = _gifts(events)
+        given, received = (
+            next((e & CODE_MASK for e in gifts if e >> SEAT_BIT == who), GAVE) for who in range(2)
+        )
+        first_to_act = (sizes["stake"].bit_length() - 1) % 2  # who starts a deal, see rule 6
+        seat = first_to_act ^ events[0] >> SEAT_BIT if events else 0
+        public = [GAVE | event & SEAT_FLAG for event in gifts] + events[len(gifts) :]
+        return View(
+            rules=self.rules,
+            seat=seat,
+            actor=seat,
+            phase=PHASES[cards["phase"][0]],
+            face_up=next(iter(cards["face_up"]), None),
+            source=SOURCES[cards["source"][0]] if cards["source"] else None,
+            hand=cards["own_hand"],
+            table=cards["own_table"],
+            other_table=cards["other_table"],
+            other_hand_size=sizes["other_hand_size"],
+            dead=cards["dead"],
+            unseen=cards["unseen"],
+            known=cards["known"],
+            declined=cards["declined"],
+            other_declined=cards["other_declined"],
+            other_discarded=cards["other_discarded"],
+            stock_count=sizes["stock_left"],
+            given=None if given == GAVE else given - DISCARD,
+            received=None if received == GAVE else received - DISCARD,
+            legal_actions=tuple(np.flatnonzero(self.mask[i]).tolist()),
+            history=tuple(event ^ seat << SEAT_BIT for event in public),
+            winner=None,
+            stake=sizes["stake"],
+        )
+
+
+def _gifts(events: list[int]) -> list[int]:
+    """The gifts at the head of a history: one still hidden, or two cards without an answer."""
+    codes = [event & CODE_MASK for event in events[:2]]
+    if codes[:1] == [GAVE]:
+        return events[:1]
+    return events[:2] if len(codes) == 2 and min(codes) >= DISCARD and max(codes) < TURN else []
 
 
 def legal_choices(who: str, chosen: object, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
