@@ -1,7 +1,8 @@
 """Conquian in OpenSpiel: importing this module registers the game ``python_conquian``.
 
-Parameters of the game: ``rules``, a preset or changes to one (see ``parse_rules``), and
-``skip_forced``, whether decisions with a single legal action are played by themselves.
+Parameters of the game:
+    rules: a preset, also with changes, as in ``classic;deal:8;force:off`` (see ``parse_rules``).
+    skip_forced: whether decisions with a single legal action are played by themselves.
 
 The states are the nodes of ``tree``, which says what the moves of chance are.
 """

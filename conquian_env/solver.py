@@ -24,7 +24,7 @@ from conquian_env.rules import RuleSet, rule_set
 from conquian_env.state import NONE, PHASE_OVER, STATE, Phase
 
 UNKNOWN = 2  # a value that the node limit left open
-MEMORY = 1 << 18  # positions remembered, 28 bytes each; a power of two
+MEMORY = 1 << 18  # positions remembered, 32 bytes each; a power of two
 NODE_LIMIT = 50_000_000
 HALF, LOW_HALF, WORD = 20, (1 << 20) - 1, (1 << 31) - 1
 

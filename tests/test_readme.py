@@ -28,6 +28,8 @@ def test_python_snippets_and_console_sessions(capsys, monkeypatch, tmp_path):
     assert "['pass', 'take']" in printed
     assert "(4096, 416) (4096, 83)" in printed
     assert "0.3857" in printed  # the exploitability of the OpenSpiel game
+    assert "(64, 416) (64,)" in printed  # the vector environment
+    assert "\n0\n{'pass': -1, 'take': 0}\n['take', 'lay KC', 'lay KD', 'discard 2H']\n" in printed
     score, low, high = map(float, re.search(r"([+-]\S+) \[(\S+), (\S+)\]", printed).groups())
     assert low < score < high < 0  # who never takes loses to greedy
     assert all(text in printed for text in snippets("text"))

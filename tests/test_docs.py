@@ -1,0 +1,283 @@
+"""The pages in docs/ say what the code says, their snippets run, and links lead somewhere.
+
+``python -m tests.test_docs`` writes the tables of docs/environments.md anew.
+"""
+
+import inspect
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from enum import Enum
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+
+from conquian_env import Batch, action_name, openspiel
+from conquian_env.actions import DISCARD, FORCE, GAVE, LAY, NUM_ACTIONS, PASS, SEAT_FLAG, TAKE, TURN
+from conquian_env.cards import NUM_RANKS, NUM_SUITS, card_name
+from conquian_env.envs.aec import raw_env
+from conquian_env.envs.single import ConquianEnv
+from conquian_env.envs.vector import ConquianVectorEnv
+from conquian_env.observation import (
+    HIDDEN_PIECES,
+    LAYOUT,
+    NO_EVENT,
+    OBSERVATION_SIZE,
+    PIECES,
+    Encoding,
+    highs,
+    planes,
+)
+
+PAGE = Path("docs/environments.md")
+PAGES = [*map(Path, ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "conquian_env/RULES.md"))]
+PAGES += sorted(Path("docs").glob("*.md"))
+BLOCK = re.compile(r"(<!-- table: (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+# --- the tables ---
+
+
+def table(head: str, rows: Iterable[Iterable[object]]) -> str:
+    """A table of Markdown; the head's cells stand between bars, a colon after one aligns right."""
+    names = head.split(" | ")
+    rule = ["---:" if name.endswith(":") else "---" for name in names]
+    lines = [[name.removesuffix(":") for name in names], rule, *rows]
+    return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
+
+
+def span(first: int, size: int) -> str:
+    """The places from ``first`` on."""
+    return str(first) if size == 1 else f"{first}–{first + size - 1}"
+
+
+def card_table() -> str:
+    ranks = [card_name(rank)[:-1] for rank in range(NUM_RANKS)]
+    rows = (
+        [card_name(NUM_RANKS * suit)[-1], *range(NUM_RANKS * suit, NUM_RANKS * (suit + 1))]
+        for suit in range(NUM_SUITS)
+    )
+    return table(" | ".join(["", *(f"{rank}:" for rank in ranks)]), rows)
+
+
+def action_table() -> str:
+    meanings = {
+        PASS: "pass the card on, decline it, or do not insist",
+        TAKE: "put the face-up card on the own table; lays follow, then a discard or the win",
+        FORCE: "insist that the other seat takes the card it refused",
+        LAY: f"put card c = id - {LAY} from the hand on the own table",
+        DISCARD: f"discard card c = id - {DISCARD}; in phase `give`, give it to the other seat",
+    }
+    ends = [*list(meanings)[1:], NUM_ACTIONS]
+    rows = []
+    for (first, meaning), end in zip(meanings.items(), ends, strict=True):
+        names = [f"`{action_name(action)}`" for action in sorted({first, end - 1})]
+        rows.append([span(first, end - first), " to ".join(names), meaning])
+    return table("id | name | what it does", rows)
+
+
+def encoding_table() -> str:
+    meanings = {
+        "flat": "the pieces below, one after the other",
+        "planes": "the same as channels on the grid of suits and ranks, a number as a constant",
+        "history": "`flat`, then the public events of the deal so far",
+    }
+    rows = ([f"`{e}`", f"uint8 {list(highs(e).shape)}", meanings[e]] for e in get_args(Encoding))
+    return table("encoding | array | what it holds", rows)
+
+
+def channels(name: str) -> str:
+    """Where a piece is in ``planes``."""
+    flat = np.zeros(OBSERVATION_SIZE, np.uint8)
+    flat[LAYOUT[name]] = 1
+    found = planes(flat).any((1, 2)).nonzero()[0].tolist()
+    assert found == list(range(found[0], found[-1] + 1))
+    return span(found[0], len(found))
+
+
+def observation_table() -> str:
+    rows = (
+        [span(LAYOUT[p.name].start, p.size), channels(p.name), f"`{p.name}`", p.high, p.meaning]
+        for p in PIECES
+    )
+    return table("flat: | planes: | piece | highest: | meaning", rows)
+
+
+def event_table() -> str:
+    return table(
+        "byte | event",
+        [
+            [span(0, NUM_ACTIONS), "the action of that id"],
+            [span(TURN, GAVE - TURN), f"card c = byte - {TURN} is turned"],
+            [GAVE, "a gift that the observer does not know"],
+            [f"+{SEAT_FLAG}", "the same by the other seat"],
+            [NO_EVENT, "none, after the last"],
+        ],
+    )
+
+
+def state_table() -> str:
+    rows, start = [[span(0, OBSERVATION_SIZE), "", "", "the observation, `flat`"]], OBSERVATION_SIZE
+    for piece in HIDDEN_PIECES:
+        rows.append([span(start, piece.size), f"`{piece.name}`", str(piece.high), piece.meaning])
+        start += piece.size
+    return table("place: | piece | highest: | meaning", rows)
+
+
+def entries(text: str, heading: str) -> dict[str, str]:
+    """The entries of a section of a docstring: names, and the text after the colon."""
+    section = re.search(rf"^{heading}:\n((?:    .+\n)+)", text + "\n", re.MULTILINE)
+    assert section, heading
+    parts = [" ".join(part.split()) for part in re.split(r"^    (?=\S)", section[1], flags=re.M)]
+    found = dict(part.split(": ", 1) for part in parts if part)
+    return {names: text.replace("``", "`").replace("|", r"\|") for names, text in found.items()}
+
+
+def defaults(made: type) -> dict[str, Any]:
+    return {name: one.default for name, one in inspect.signature(made).parameters.items()}
+
+
+def default_text(value: object) -> str:
+    if value is inspect.Parameter.empty:
+        return "required"
+    value = value.value if isinstance(value, Enum) else value
+    return f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
+
+
+def argument_table(documented: dict[str, str], values: dict[str, Any]) -> str:
+    """A row an entry; several names in one are arguments of another environment."""
+    rows = []
+    for names, meaning in documented.items():
+        name, *more = names.split(", ")
+        shown = "the same" if more else default_text(values[name])
+        rows.append([", ".join(f"`{one}`" for one in (name, *more)), shown, meaning])
+    return table("argument | default | meaning", rows)
+
+
+def arguments(made: type) -> Callable[[], str]:
+    return lambda: argument_table(entries(inspect.getdoc(made) or "", "Args"), defaults(made))
+
+
+def parameters() -> str:
+    found = entries(inspect.getdoc(openspiel) or "", "Parameters of the game")
+    return argument_table(found, openspiel.DEFAULTS)
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "cards": card_table,
+    "actions": action_table,
+    "encodings": encoding_table,
+    "observation": observation_table,
+    "events": event_table,
+    "state": state_table,
+    "raw_env": arguments(raw_env),
+    "ConquianEnv": arguments(ConquianEnv),
+    "ConquianVectorEnv": arguments(ConquianVectorEnv),
+    "Batch": arguments(Batch),
+    "python_conquian": parameters,
+}
+
+
+def written_anew(text: str) -> str:
+    """The page with every table as the code has it now."""
+    return BLOCK.sub(lambda block: block[1] + TABLES[block[2]]() + block[3], text)
+
+
+def test_the_tables_are_what_the_code_says() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert [name for _, name, _ in BLOCK.findall(text)] == list(TABLES)
+    assert written_anew(text) == text, "run: python -m tests.test_docs"
+
+
+@pytest.mark.parametrize("made", [raw_env, ConquianEnv, ConquianVectorEnv, Batch])
+def test_every_argument_is_documented(made: type) -> None:
+    documented = ", ".join(entries(inspect.getdoc(made) or "", "Args")).split(", ")
+    assert sorted(documented) == sorted(defaults(made))
+
+
+def test_the_openspiel_parameters_are_documented() -> None:
+    found = entries(inspect.getdoc(openspiel) or "", "Parameters of the game")
+    assert list(found) == list(openspiel.DEFAULTS)
+
+
+def test_the_vector_environment_has_the_defaults_of_the_single_one() -> None:
+    single, vector = defaults(ConquianEnv), defaults(ConquianVectorEnv)
+    assert {name: vector[name] for name in single} == single
+
+
+def test_pieces_follow_each_other_without_a_gap() -> None:
+    places = [range(*LAYOUT[piece.name].indices(OBSERVATION_SIZE)) for piece in PIECES]
+    assert [place for places in places for place in places] == list(range(OBSERVATION_SIZE))
+
+
+# --- snippets ---
+
+
+def test_snippets_run_and_print_what_the_page_says(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A block of text right after a snippet is what it prints."""
+    text = PAGE.read_text(encoding="utf-8")
+    found = re.findall(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", text, flags=re.DOTALL)
+    assert len(found) == text.count("```python") >= 5
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {}
+    for snippet, output in found:
+        exec(compile(snippet, PAGE.name, "exec"), namespace)
+        assert capsys.readouterr().out == output
+
+
+def test_every_page_with_snippets_has_a_test_that_runs_them() -> None:
+    """The README's is test_readme, that of the recipes test_recipes."""
+    with_python = [str(p) for p in PAGES if "```python" in p.read_text(encoding="utf-8")]
+    assert with_python == ["README.md", "docs/environments.md", "docs/recipes.md"]
+
+
+# --- links ---
+
+
+def prose(path: Path) -> str:
+    """A page without its code."""
+    text = re.sub(r"^```.*?^```", "", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.M)
+    return re.sub(r"`[^`\n]*`", lambda code: code[0].replace("](", ""), text)
+
+
+def anchors(path: Path) -> set[str]:
+    """The anchors that GitHub gives the headings of a page; those that come again are numbered."""
+    found: set[str] = set()
+    seen: Counter[str] = Counter()
+    for heading in re.findall(r"^#+ (.+)$", prose(path), flags=re.MULTILINE):
+        name = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+        found.add(f"{name}-{seen[name]}" if seen[name] else name)
+        seen[name] += 1
+    return found
+
+
+def links(path: Path) -> list[str]:
+    text = prose(path)
+    return re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(
+        r'<(?:img|a)[^>]* (?:src|href)="(.+?)"', text
+    )
+
+
+@pytest.mark.parametrize("path", PAGES, ids=str)
+def test_links_lead_somewhere(path: Path) -> None:
+    for link in links(path):
+        if "://" in link:
+            continue
+        name, _, anchor = link.partition("#")
+        target = path.parent / name if name else path
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_every_picture_is_shown_and_every_page_is_found() -> None:
+    shown = {(path.parent / link).resolve() for path in PAGES for link in links(path)}
+    wanted = [*Path("docs").glob("*.md"), *Path("docs/images").iterdir()]
+    assert {path.resolve() for path in wanted} <= shown
+
+
+if __name__ == "__main__":
+    PAGE.write_text(written_anew(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
