@@ -216,10 +216,8 @@ class Batch:
         threads: int = 1,
         packed: bool = False,
     ) -> None:
-        for name, number in (("num_games", num_games), ("threads", threads)):
-            whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
-            if not whole or number < 1:
-                raise OptionError(f"{name} must be a whole number from 1, not {number!r}")
+        check_count("num_games", num_games)
+        check_count("threads", threads)
         rows = np.zeros(num_games, STATE)
         if isinstance(seed, (Sequence, np.ndarray)):
             if len(seed) != num_games:
@@ -347,8 +345,14 @@ class Batch:
 
         Returns:
             uint8 [k, …], as ``Game.observation`` encodes it.
+
+        Raises:
+            OptionError: an array has another dtype or shape, or there is no such row or seat.
         """
         rows = self._checked(index)
+        _check_array("seats", seats, np.int8, rows.shape)
+        if (seats >> 1).any():
+            raise OptionError("seats must be 0 or 1")
         words = np.empty((len(rows), OBSERVATION_WORDS), np.int64)
         events = np.empty((len(rows), MAX_EVENTS if encoding == "history" else 0), np.uint8)
         _observe(self._rows, rows, seats, words, events)
@@ -393,6 +397,12 @@ class Batch:
 
     def __repr__(self) -> str:
         return f"<Batch of {self.num_games} games>"
+
+
+def check_count(name: str, number: object) -> None:
+    """Refuse what is no whole number from 1, by name."""
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
+        raise OptionError(f"{name} must be a whole number from 1, not {number!r}")
 
 
 def _check_array(name: str, array: object, dtype: type, shape: tuple[int, ...]) -> None:

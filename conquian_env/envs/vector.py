@@ -10,7 +10,8 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from conquian_env.actions import NUM_ACTIONS, PASS
-from conquian_env.batch import Batch
+from conquian_env.batch import Batch, check_count
+from conquian_env.deal import seed_bits
 from conquian_env.envs.opponent import Opponent, Opposition, SeatChoice
 from conquian_env.envs.options import MaskLocation, check_option, observation_space, random_seed
 from conquian_env.envs.picture import Perspective, Picture, RenderMode
@@ -61,6 +62,7 @@ class ConquianVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]])
         perspective: Perspective = "actor",
     ) -> None:
         check_option("illegal", illegal, get_args(IllegalMove))
+        check_count("num_envs", num_envs)
         try:
             self.autoreset_mode = AutoresetMode(autoreset_mode)
         except ValueError as error:
@@ -135,7 +137,8 @@ class ConquianVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]])
             return [None] * self.num_envs
         if seed is None:
             seed = random_seed() >> 1  # so that seed + i is one, too
-        if isinstance(seed, (int, np.integer)):
+        if not isinstance(seed, (Sequence, np.ndarray)):
+            seed_bits(seed)
             return [int(seed) + i for i in range(self.num_envs)]
         if len(seed) != self.num_envs:
             raise OptionError(f"seed has {len(seed)} entries for {self.num_envs} games")
