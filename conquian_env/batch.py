@@ -274,16 +274,7 @@ class Batch:
         rows = self._all if index is None else self._checked(index)
         if (rows[1:] <= rows[:-1]).any():
             raise OptionError("index must ascend: a row acts once")
-        try:
-            chosen = np.ascontiguousarray(actions)
-        except ValueError as error:  # lists of different lengths
-            raise IllegalActionError(f"actions: {error}") from None
-        if chosen.shape != rows.shape or chosen.dtype.kind not in "iu":
-            raise IllegalActionError(
-                f"actions must be integers of shape {rows.shape}, "
-                f"not {chosen.dtype} of shape {chosen.shape}"
-            )
-        chosen = chosen.astype(np.int64, copy=False)
+        chosen = action_array(actions, len(rows))
         bad = _first_illegal(self._legal, rows, chosen)
         if bad >= 0:
             raise IllegalActionError(f"row {rows[bad]}: {_name(int(chosen[bad]))} is not legal")
@@ -397,6 +388,23 @@ class Batch:
 
     def __repr__(self) -> str:
         return f"<Batch of {self.num_games} games>"
+
+
+def action_array(actions: object, n: int) -> NDArray[np.int64]:
+    """Integers of any kind, [n], as int64; whether they are legal is another question.
+
+    Raises:
+        IllegalActionError: they are no such array.
+    """
+    try:
+        chosen = np.ascontiguousarray(actions)
+    except ValueError as error:  # lists of different lengths
+        raise IllegalActionError(f"actions: {error}") from None
+    if chosen.shape != (n,) or chosen.dtype.kind not in "iu":
+        raise IllegalActionError(
+            f"actions must be integers of shape ({n},), not {chosen.dtype} of shape {chosen.shape}"
+        )
+    return chosen.astype(np.int64, copy=False)
 
 
 def check_count(name: str, number: object) -> None:
