@@ -161,8 +161,7 @@ class Game:
         if sorted(ids) != list(card_ids(pack_mask(game.rules))):
             wrong = card_ids(card_mask(ids) ^ pack_mask(game.rules))
             raise PositionError(
-                "deck must hold each card of the pack once; look at "
-                + (cards_text(wrong) or "the cards that come twice")
+                f"deck must hold each card of the pack once; look at {cards_text(wrong)}"
             )
         game._rows["stock"][0, : len(ids)] = ids
         _hand_out(game._rows, game._books)
