@@ -13,7 +13,6 @@ from pettingzoo import AECEnv
 from pettingzoo.env_registry.registration import make
 from pettingzoo.test import (
     api_test,
-    bombardment_test,
     performance_benchmark,
     render_test,
     seed_test,
@@ -51,8 +50,6 @@ SETTINGS: list[dict[str, Any]] = [
 # The checker would rather see a plain Box than the Dict its own classics have.
 DICT_SPACE = "ignore:Observation space for each agent probably should be:UserWarning"
 NOT_ARRAY = "ignore:Observation is not a NumPy array:UserWarning"
-# It compares the class of the array in a Dict with that of a whole observation.
-CLASSES = "ignore:Observations between agents are different classes:UserWarning"
 
 
 def masked_choice(env: AECEnv, rng: np.random.Generator) -> int:
@@ -87,13 +84,6 @@ def test_peer_render(monkeypatch):
     monkeypatch.setitem(conquian_v0.raw_env.metadata, "render_fps", 1000)
     assert conquian_v0.raw_env.metadata["render_modes"] == ["ansi", "rgb_array", "human"]
     render_test(conquian_v0.env)
-
-
-@pytest.mark.filterwarnings(NOT_ARRAY, CLASSES)
-@pytest.mark.parametrize("mask_location", MASKS)
-def test_peer_bombardment(mask_location, capsys):
-    bombardment_test(conquian_v0.env(mask_location=mask_location), cycles=50)
-    assert "Passed bombardment test" in capsys.readouterr().out
 
 
 def test_peer_save_obs(capsys):
