@@ -6,6 +6,9 @@ hand · 43 + c ``discard`` card c. An event is one byte: bit 7 the seat, the res
 card c.
 """
 
+import operator
+from typing import Any
+
 from conquian_env.cards import NUM_CARDS, card, card_ids, card_name
 from conquian_env.errors import IllegalActionError
 
@@ -26,6 +29,20 @@ def action_ids(answers: int, lays: int, discards: int) -> list[int]:
     actions = [action for action in (PASS, TAKE, FORCE) if answers >> action & 1]
     actions += [LAY + card_id for card_id in card_ids(lays)]
     return actions + [DISCARD + card_id for card_id in card_ids(discards)]
+
+
+def action_id(action: Any) -> int:
+    """A whole number of any integer type as an int; it need not be an action.
+
+    Raises:
+        IllegalActionError: it is no whole number; a truth value is none.
+    """
+    try:
+        if not isinstance(action, bool):
+            return operator.index(action)
+    except TypeError:
+        pass
+    raise IllegalActionError(f"unknown action {action!r}: ids run from 0 to {NUM_ACTIONS - 1}")
 
 
 def action_name(action: int) -> str:

@@ -234,10 +234,8 @@ class Batch:
         threads: int = 1,
         packed: bool = False,
     ) -> None:
-        for name, number in (("num_games", num_games), ("threads", threads)):
-            whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
-            if not whole or number < 1:
-                raise OptionError(f"{name} must be a whole number from 1, not {number!r}")
+        check_count("num_games", num_games)
+        check_count("threads", threads)
         rows = np.zeros(num_games, STATE)
         if isinstance(seed, (Sequence, np.ndarray)):
             if len(seed) != num_games:
@@ -319,16 +317,7 @@ class Batch:
         rows = self._all if index is None else self._checked(index)
         if (rows[1:] <= rows[:-1]).any():
             raise OptionError("index must ascend: a row acts once")
-        try:
-            chosen = np.ascontiguousarray(actions)
-        except ValueError as error:  # lists of different lengths
-            raise IllegalActionError(f"actions: {error}") from None
-        if chosen.shape != rows.shape or chosen.dtype.kind not in "iu":
-            raise IllegalActionError(
-                f"actions must be integers of shape {rows.shape}, "
-                f"not {chosen.dtype} of shape {chosen.shape}"
-            )
-        chosen = chosen.astype(np.int64, copy=False)
+        chosen = action_array(actions, len(rows))
         bad = _first_illegal(self._legal, rows, chosen)
         if bad >= 0:
             raise IllegalActionError(f"row {rows[bad]}: {_name(int(chosen[bad]))} is not legal")
@@ -390,8 +379,14 @@ class Batch:
 
         Returns:
             uint8 [k, …], as ``Game.observation`` encodes it.
+
+        Raises:
+            OptionError: an array has another dtype or shape, or there is no such row or seat.
         """
         rows = self._checked(index)
+        _check_array("seats", seats, np.int8, rows.shape)
+        if (seats >> 1).any():
+            raise OptionError("seats must be 0 or 1")
         words = np.empty((len(rows), OBSERVATION_WORDS), np.int64)
         events = np.empty((len(rows), MAX_EVENTS if encoding == "history" else 0), np.uint8)
         _observe(self._rows, rows, seats, words, events)
@@ -436,6 +431,29 @@ class Batch:
 
     def __repr__(self) -> str:
         return f"<Batch of {self.num_games} games>"
+
+
+def action_array(actions: object, n: int) -> NDArray[np.int64]:
+    """Integers of any kind, [n], as int64; whether they are legal is another question.
+
+    Raises:
+        IllegalActionError: they are no such array.
+    """
+    try:
+        chosen = np.ascontiguousarray(actions)
+    except ValueError as error:  # lists of different lengths
+        raise IllegalActionError(f"actions: {error}") from None
+    if chosen.shape != (n,) or chosen.dtype.kind not in "iu":
+        raise IllegalActionError(
+            f"actions must be integers of shape ({n},), not {chosen.dtype} of shape {chosen.shape}"
+        )
+    return chosen.astype(np.int64, copy=False)
+
+
+def check_count(name: str, number: object) -> None:
+    """Refuse what is no whole number from 1, by name."""
+    if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
+        raise OptionError(f"{name} must be a whole number from 1, not {number!r}")
 
 
 def _check_array(name: str, array: object, dtype: type, shape: tuple[int, ...]) -> None:

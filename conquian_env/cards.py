@@ -32,7 +32,13 @@ def card(text: str) -> int:
 
 
 def cards(text: str) -> tuple[int, ...]:
-    """The ids of cards separated by blanks, in the order written."""
+    """The ids of cards separated by blanks, in the order written.
+
+    Raises:
+        CardError: a word is no card, or the whole is no text.
+    """
+    if not isinstance(text, str):
+        raise CardError(f"cards must be a text such as '2S 3S', not {text!r:.60}")
     return tuple(card(word) for word in text.split())
 
 

@@ -1,7 +1,6 @@
 """A game of Conquian for people and search: ask what is legal, apply, look."""
 
 import json
-import operator
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conquian_env import engine
-from conquian_env.actions import DISCARD, FORCE, LAY, NUM_ACTIONS, TAKE, action_ids, action_name
+from conquian_env.actions import (
+    DISCARD,
+    FORCE,
+    LAY,
+    TAKE,
+    action_id,
+    action_ids,
+    action_name,
+)
 from conquian_env.cards import (
     NUM_CARDS,
     card_ids,
@@ -154,8 +161,7 @@ class Game:
         if sorted(ids) != list(card_ids(pack_mask(game.rules))):
             wrong = card_ids(card_mask(ids) ^ pack_mask(game.rules))
             raise PositionError(
-                "deck must hold each card of the pack once; look at "
-                + (cards_text(wrong) or "the cards that come twice")
+                f"deck must hold each card of the pack once; look at {cards_text(wrong)}"
             )
         game._rows["stock"][0, : len(ids)] = ids
         _hand_out(game._rows, game._books)
@@ -311,16 +317,10 @@ class Game:
         Raises:
             IllegalActionError: it is not legal now; the message says why and nothing changed.
         """
-        try:
-            number = -1 if isinstance(action, bool) else operator.index(action)
-        except TypeError:
-            number = -1
-        if not 0 <= number < NUM_ACTIONS:
-            raise IllegalActionError(
-                f"unknown action {action!r}: ids run from 0 to {NUM_ACTIONS - 1}"
-            )
+        number = action_id(action)
+        name = action_name(number)
         if not _try_apply(self._rows, number, self._books):
-            raise IllegalActionError(f"{action_name(number)}: {self._why_not(number)}")
+            raise IllegalActionError(f"{name}: {self._why_not(number)}")
 
     def _why_not(self, action: int) -> str:
         phase, seat = self.phase, self.actor
@@ -391,13 +391,16 @@ class Game:
         Returns:
             ``flat``: uint8 [416], laid out as ``observation.PIECES`` says; ``planes``: the same as
             uint8 [26, 4, 10]; ``history``: uint8 [616], the flat one and the public events.
+
+        Raises:
+            PositionError, OptionError: there is no such seat or encoding.
         """
         out = np.empty(OBSERVATION_SIZE, np.uint8)
         _observe(self._rows, _seat(seat), out.view(np.int64))
         if encoding == "flat":
             return out
         events = np.empty(MAX_EVENTS, np.uint8)
-        _events(self._rows, seat, events)
+        _events(self._rows, _seat(seat), events)
         return encode(out, encoding, events)
 
     def state(self, seat: int) -> NDArray[np.uint8]:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from conquian_env.actions import DISCARD, GAVE, NUM_ACTIONS, SEAT_BIT, SEAT_FLAG
 from conquian_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, bit, count
+from conquian_env.errors import OptionError
 from conquian_env.jit import jit
 from conquian_env.state import MAX_EVENTS, NONE, PHASE_GIVE, PHASE_OVER, PHASES, SOURCES
 
@@ -184,9 +185,14 @@ def encode(
     flat: NDArray[np.uint8], encoding: Encoding, events: NDArray[np.uint8]
 ) -> NDArray[np.uint8]:
     """A flat observation (uint8 [..., 416]) in another encoding; events are uint8 [..., 200]."""
-    if encoding == "planes":
-        return planes(flat)
-    return np.concatenate([flat, events], axis=-1) if encoding == "history" else flat
+    match encoding:
+        case "flat":
+            return flat
+        case "planes":
+            return planes(flat)
+        case "history":
+            return np.concatenate([flat, events], axis=-1)
+    raise OptionError(f"encoding must be flat, planes or history, not {encoding!r}")
 
 
 def highs(encoding: Encoding) -> NDArray[np.uint8]:

@@ -751,3 +751,96 @@ def test_views_of_finished_rows_may_only_pass() -> None:
     views = batch.views(np.arange(2), np.arange(2).astype(np.uint64))
     assert (views.mask == batch.mask).all()
     assert np.flatnonzero(views.mask[0]).tolist() == [PASS]
+
+
+# --- seeds of single rows, and what either seat sees ---
+
+
+@pytest.mark.parametrize("options", [{}, {"skip_forced": True, "rules": TINY}, {"packed": True}])
+def test_reseeded_rows_play_the_deals_of_their_seeds(options: dict[str, Any]) -> None:
+    options = {"rules": "classic", **options}
+    batch, twin = Batch(4, seed=[1, 2, 3, 4], **options), Batch(4, seed=[1, 9, 3, 0], **options)
+    other = Batch(4, seed=[1, 2, 3, 4], **options)
+    for each in (batch, other):
+        each.step(each.sample_actions(np.random.default_rng(1)))
+        each.reset()
+    batch.reseed(np.array([1, 3]), [9, 0])
+    for i, same in enumerate((other, twin, other, twin)):
+        assert batch.game(i) == same.game(i)
+        for name in ("observation", "mask", "actor", "reward", "done", "deal", "ply"):
+            assert (getattr(batch, name)[i] == getattr(same, name)[i]).all()
+    batch.reset()
+    twin.reset()
+    assert batch.game(1) == twin.game(1)
+    assert batch.game(1).deal > 0
+
+
+def test_rows_can_have_any_seed() -> None:
+    batch = Batch(3, seed=[5, 5, 5])
+    batch.reseed(np.arange(3), np.array([0, 1 << 63, (1 << 64) - 1], np.uint64))
+    assert [batch.game(i).seed for i in range(3)] == [0, 1 << 63, (1 << 64) - 1]
+    batch.reseed(np.arange(0), [])
+
+
+@pytest.mark.parametrize(
+    ("index", "seeds", "error", "message"),
+    [
+        ([0], [1], OptionError, "index must be an array of int64"),
+        (np.array([3]), [1], OptionError, "index has rows outside 0 to 2"),
+        (np.array([0, 1]), [1], OptionError, "seeds has 1 entries for 2 rows"),
+        (np.array([0, 1]), [1, -1], SeedError, "seed -1"),
+        (np.array([0, 1]), [1, 1 << 64], SeedError, "seed"),
+        (np.array([0, 1]), [1, None], SeedError, "seed must be"),
+    ],
+)
+def test_a_wrong_reseed_changes_nothing(
+    index: Any, seeds: Any, error: type[Exception], message: str
+) -> None:
+    batch = Batch(3, seed=[1, 2, 3])
+    before = everything(batch)
+    with pytest.raises(error, match=message):
+        batch.reseed(index, seeds)
+    assert everything(batch) == before
+
+
+def test_rows_of_one_seed_cannot_be_reseeded() -> None:
+    with pytest.raises(OptionError, match="one seed a row"):
+        Batch(3, seed=1).reseed(np.array([0]), [1])
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("encoding", ["flat", "planes", "history"])
+def test_either_seat_sees_what_a_game_shows_it(encoding: Any, packed: bool) -> None:
+    batch, rng = Batch(6, "mexican", autoreset=False, packed=packed), np.random.default_rng(2)
+    while not batch.done.all():
+        before = everything(batch)
+        index = rng.permutation(6)[:4]
+        seats = rng.integers(0, 2, 4).astype(np.int8)
+        seen = batch.observe(index, seats, encoding)
+        for k, (i, seat) in enumerate(zip(index.tolist(), seats.tolist(), strict=True)):
+            assert seen[k].tobytes() == batch.game(i).observation(seat, encoding).tobytes()
+        assert seen.dtype == np.uint8
+        assert everything(batch) == before
+        batch.step(batch.sample_actions(rng))
+    assert batch.observe(ROW[:0], ROW[:0].astype(np.int8), encoding).shape[0] == 0
+
+
+SEAT = np.zeros(1, np.int8)
+
+
+@pytest.mark.parametrize(
+    ("index", "seats", "encoding", "message"),
+    [
+        (ROW + 6, SEAT, "flat", "index has rows outside 0 to 5"),
+        ([0], SEAT, "flat", "index must be an array of int64"),
+        (ROW, [0], "flat", "seats must be an array of int8"),
+        (ROW, ROW, "flat", "seats must be an array of int8"),
+        (ROW, SEAT[:0], "flat", "seats must be an array of int8"),
+        (ROW, SEAT + 2, "flat", "seats must be 0 or 1"),
+        (ROW, SEAT - 1, "flat", "seats must be 0 or 1"),
+        (ROW, SEAT, "plane", "encoding must be flat, planes or history"),
+    ],
+)
+def test_what_nobody_can_see(index: Any, seats: Any, encoding: Any, message: str) -> None:
+    with pytest.raises(OptionError, match=message):
+        somewhere().observe(index, seats, encoding)

@@ -24,7 +24,7 @@ from conquian_env.actions import (
     action_name,
 )
 from conquian_env.cards import NAMES
-from conquian_env.errors import IllegalActionError, PositionError, SeedError
+from conquian_env.errors import CardError, IllegalActionError, PositionError, SeedError
 from conquian_env.observation import LAYOUT
 from conquian_env.rules import PRESETS as ALL_PRESETS
 from conquian_env.state import MAX_EVENTS
@@ -533,3 +533,76 @@ def test_json_is_the_whole_state() -> None:
 def test_the_helper_repeats_itself() -> None:
     first = [game.to_json() for game in playthroughs("classic", 2, seed=17)]
     assert first == [game.to_json() for game in playthroughs("classic", 2, seed=17)]
+
+
+# --- from_deck, state, views ---
+
+
+def pack_of(game: Game) -> str:
+    """The deck that deals a game which nobody has played in yet."""
+    saved = json.loads(game.to_json())
+    turned = [game.face_up] if game.face_up else []
+    return " ".join([*game.hand(0), *game.hand(1), *turned, saved["stock"], saved["removed"]])
+
+
+@pytest.mark.parametrize(
+    "rules", [*VARIANTS, RuleSet.preset("nano"), RuleSet.preset("mini")], ids=str
+)
+def test_a_deck_deals_the_cards_in_their_order(rules: RuleSet) -> None:
+    for deal in range(3):
+        start = Game(rules, seed=3, deal=deal)
+        game = Game.from_deck(rules, pack_of(start))
+        assert (game.seed, game.deal) == (0, 0)
+        while True:
+            values = [json.loads(one.to_json()) for one in (game, start)]
+            for each in values:
+                del each["seed"], each["deal"]
+            assert values[0] == values[1]
+            if game.is_over or game.redeal:
+                break
+            action = game.legal_actions()[-1]
+            game.apply(action)
+            start.apply(action)
+            if game.redeal:
+                break  # the next deal is of another seed
+
+
+@pytest.mark.parametrize(
+    ("deck", "error", "message"),
+    [
+        ("", PositionError, "deck must hold each card of the pack once; look at AC 2C"),
+        ("AC 2C", PositionError, "deck must hold each card of the pack once; look at 3C 4C"),
+        (" ".join([*NAMES, "AC"]), CardError, "card AC comes twice"),
+        (" ".join([*NAMES[1:], "KS"]), CardError, "card KS comes twice"),
+        (" ".join([*NAMES[:-1], "8S"]), CardError, "8S"),
+        (7, CardError, "7"),
+        (None, CardError, "None"),
+    ],
+)
+def test_what_is_no_deck(deck: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        Game.from_deck("classic", deck)
+
+
+def test_a_deck_of_other_rules() -> None:
+    with pytest.raises(PositionError, match="deck must hold each card of the pack once; look at"):
+        Game.from_deck("nano", " ".join(NAMES))
+
+
+def test_views_are_the_actors_alone() -> None:
+    game = position()
+    before = game.to_json()
+    views = game.views(np.array([9], np.uint64))
+    assert (len(views), views.seeds.tolist(), views.rules) == (1, [9], game.rules)
+    assert (views.observation[0] == game.observation(game.actor)).all()
+    assert np.flatnonzero(views.mask[0]).tolist() == game.legal_actions()
+    views.observation[:] = views.mask[:] = views.history[:] = views.hand[:] = 1
+    assert game.to_json() == before
+
+
+def test_state_of_an_unknown_seat() -> None:
+    for seat in (2, -1, None, True):
+        with pytest.raises(PositionError, match="seat must be 0 or 1"):
+            Game().state(seat)  # type: ignore[arg-type]
+        with pytest.raises(PositionError, match="seat must be 0 or 1"):
+            Game().observation(seat, "history")  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, replace
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, permutations
 from typing import Any, get_type_hints
 
@@ -20,8 +20,10 @@ from scipy.stats import chi2
 from conquian_env import Game, Phase, RuleSet, View, Views, card, view
 from conquian_env.cards import NAMES
 from conquian_env.conquian_v0 import raw_env
+from conquian_env.envs.picture import RenderMode
+from conquian_env.envs.single import ConquianEnv
 from tests import oracle
-from tests.playing import playthroughs
+from tests.playing import choose, playthroughs
 
 RULES = (
     RuleSet(),
@@ -58,20 +60,45 @@ def mask_bytes(game: Game, seat: int) -> bytes:
     return game.legal_mask().tobytes() if game.actor == seat else b""
 
 
-def env_bytes(game: Game, seat: int) -> bytes:
+@cache
+def aec_env(rules: RuleSet, encoding: Any, seat: Any) -> raw_env:
+    mode: RenderMode | None = "ansi" if encoding == "flat" else None  # one picture is enough
+    return raw_env(rules, mode, "both", perspective=seat, observation=encoding)
+
+
+def env_bytes(game: Game, seat: int, encoding: str) -> bytes:
     """What the environment shows an agent: observation and mask, info, and its picture."""
-    env = raw_env(game.rules, render_mode="ansi", mask_location="both", perspective=seat)
-    env.reset(seed=0)
-    env._game = game
+    env = aec_env(game.rules, encoding, seat)
+    env._begin(game)
     if game.is_over:
         env._end(game.returns()[0])
-    env._after_move()
+        env._after_move()
     agent = env.possible_agents[seat]
     seen, info = env.observe(agent), env.infos[agent]
     assert isinstance(seen, dict)
     arrays = [seen["observation"], seen["action_mask"], info["action_mask"]]
     course = (env.rewards, env.terminations, env.agent_selection, sorted(info), env.render())
     return b"".join(array.tobytes() for array in arrays) + repr(course).encode()
+
+
+@cache
+def single_env(rules: RuleSet, encoding: Any, seat: Any) -> ConquianEnv:
+    mode: RenderMode | None = "ansi" if encoding == "flat" else None
+    env = ConquianEnv(rules, "random", seat, encoding, "both", render_mode=mode)
+    env.reset(seed=0)
+    return env
+
+
+def single_bytes(game: Game, seat: int, encoding: str) -> bytes:
+    """What the one-seat environment shows, which is at the learner's decisions and at the end."""
+    if game.actor != seat and not game.is_over:
+        return b""
+    env = single_env(game.rules, encoding, seat)
+    env._game, env._over = game, game.is_over
+    seen, info = env._observe(), env._info()
+    assert isinstance(seen, dict)
+    arrays = [seen["observation"], seen["action_mask"], info.pop("action_mask"), env.action_masks()]
+    return b"".join(array.tobytes() for array in arrays) + repr((info, env.render())).encode()
 
 
 SURFACES: dict[str, Callable[[Game, int], bytes]] = {
@@ -82,7 +109,12 @@ SURFACES: dict[str, Callable[[Game, int], bytes]] = {
     "observation": lambda game, seat: game.observation(seat).tobytes(),
     "views": views_bytes,
     "mask": mask_bytes,
-    "environment": env_bytes,
+    "environment": partial(env_bytes, encoding="flat"),
+    "environment planes": partial(env_bytes, encoding="planes"),
+    "environment history": partial(env_bytes, encoding="history"),
+    "single": partial(single_bytes, encoding="flat"),
+    "single planes": partial(single_bytes, encoding="planes"),
+    "single history": partial(single_bytes, encoding="history"),
     "course": lambda game, _: repr((game.phase, game.actor, game.ply, game.outcome)).encode(),
 }
 
@@ -129,6 +161,30 @@ def test_no_byte_leaks_in_any_phase(rules: RuleSet) -> None:
     }
     assert {game.actor for game in states if unfinished(game)} == {0, 1}
     assert set(leaks(states)) == set()
+
+
+def one_of_each_game(rules: RuleSet | str, phase: Phase, games: int) -> Iterator[Game]:
+    """A state in the phase from each of so many games."""
+    found = deal = 0
+    while found < games:
+        rng, states = np.random.default_rng((12, deal)), []
+        game = Game(rules, seed=12, deal=deal)
+        deal += 1
+        while not game.is_over:
+            if game.phase == phase:
+                states.append(game.copy())
+            game.apply(choose(game, rng, eager=rng.random() < 0.8))
+        if states or phase == Phase.OVER:
+            found += 1
+            yield states[rng.integers(len(states))] if states else game
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("phase", PHASES)
+def test_no_byte_leaks_in_a_thousand_games(phase: Phase) -> None:
+    """Of every surface, both seats, in each phase of both kinds of environment."""
+    rules = "mexican" if phase == Phase.GIVE else "classic"
+    assert set(leaks(one_of_each_game(rules, phase, 1000), resamples=1)) == set()
 
 
 def pixels(game: Game, seat: int) -> bytes:
@@ -219,10 +275,28 @@ def leak_views(monkeypatch: pytest.MonkeyPatch, secret: Secret) -> None:
     monkeypatch.setattr(view, "views_of", views_of)
 
 
+def leak_history(monkeypatch: pytest.MonkeyPatch, secret: Secret) -> None:
+    """The last byte of the history, which no deal is long enough to reach, is off by a bit."""
+    honest = Game.observation
+
+    def observation(game: Game, seat: int, encoding: Any = "flat") -> Any:
+        out = honest(game, seat, encoding)
+        if encoding == "history":
+            out[-1] ^= secret(game, seat)
+        return out
+
+    monkeypatch.setattr(Game, "observation", observation)
+
+
+ENVS = {name for name in SURFACES if name.startswith(("environment", "single"))}
 PLANTS = {
-    "observation": (leak_observation, {"observation", "environment"}),
-    "view": (leak_view, {"view", "view JSON", "view text", "picture", "environment"}),
-    "mask": (leak_mask, {"mask", "environment"}),
+    "observation": (leak_observation, {"observation", *ENVS}),
+    "history": (leak_history, {"environment history", "single history"}),
+    "view": (
+        leak_view,
+        {"view", "view JSON", "view text", "picture", "environment", "single"},
+    ),
+    "mask": (leak_mask, {"mask", *ENVS}),
     "views": (leak_views, {"views"}),
 }
 
@@ -235,10 +309,10 @@ def test_a_planted_bit_is_found(
 ) -> None:
     plant, expected = PLANTS[surface]
     if (surface, phase) == ("mask", Phase.OVER):
-        expected = expected - {"environment"}  # which has no legal action left to show
+        expected = expected - ENVS  # which have no legal action of the game left to show
     plant(monkeypatch, lambda game, seat: SECRETS[secret](game, seat) * (game.phase == phase))
     rules = RuleSet.preset("mexican" if phase == Phase.GIVE else "classic")
-    states = [game for game in states_of(rules) if game.phase == phase]
+    states = [game for game in states_of(rules) if game.phase == phase][::2]
     found = set(leaks(states))
     assert {where for where, _, _ in found} == {phase}
     assert {seat for _, seat, _ in found} == {0, 1}

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Set
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,19 +12,24 @@ from numpy.typing import NDArray
 from conquian_env import Game, Phase, RuleSet, Source, View, card, cards
 from conquian_env.actions import CODE_MASK, DISCARD, GAVE, PASS, SEAT_FLAG
 from conquian_env.cards import NUM_CARDS
-from conquian_env.errors import PositionError
+from conquian_env.errors import OptionError, PositionError
 from conquian_env.observation import (
     CARD_PIECES,
+    HIDDEN_HIGHS,
+    HIDDEN_PIECES,
+    HIDDEN_SIZE,
     HIGHS,
     LAYOUT,
     NO_EVENT,
     OBSERVATION_SIZE,
     OBSERVATION_VERSION,
     PIECES,
+    encode,
+    highs,
     planes,
     write_history,
 )
-from conquian_env.state import MAX_EVENTS
+from conquian_env.state import MAX_EVENTS, NONE
 from conquian_env.view import view_of, views_of
 from tests.playing import playthroughs
 
@@ -324,3 +330,109 @@ def test_views_say_what_the_actor_of_each_game_sees(rules: RuleSet) -> None:
             bits = [int(mask[i]) >> card_id & 1 for card_id in range(NUM_CARDS)]
             assert bits == game.observation(seat)[LAYOUT[name]].tolist()
             assert int(mask[i]) >> NUM_CARDS == 0
+
+
+# --- encodings, mirrored seats and the state ---
+
+ENCODINGS = ("flat", "planes", "history")
+VARIANTS = (
+    RuleSet(),
+    RuleSet.preset("mexican"),
+    RuleSet(draw="double", exchange=True, max_deals=3),
+    RuleSet(first_card="dealt", exchange=True, suits=3, ranks=7, deal=6, stock=5),
+)
+
+
+@cache
+def played(rules: RuleSet) -> tuple[Game, ...]:
+    return tuple(playthroughs(rules, games=20, seed=1))
+
+
+@pytest.mark.parametrize("rules", VARIANTS, ids=str)
+def test_encodings_hold_the_flat_one_and_stay_in_their_bounds(rules: RuleSet) -> None:
+    for game in played(rules)[:600]:
+        for seat in (0, 1):
+            flat, grid, events = (game.observation(seat, encoding) for encoding in ENCODINGS)
+            assert (grid == planes(flat)).all()
+            assert (events[:OBSERVATION_SIZE] == flat).all()
+            out = np.zeros(MAX_EVENTS, np.uint8)
+            write_history(game._rows[0], seat, out)
+            assert (events[OBSERVATION_SIZE:] == out).all()
+            for encoding, seen in zip(ENCODINGS, (flat, grid, events), strict=True):
+                assert (seen.dtype, seen.shape) == (np.uint8, highs(encoding).shape)
+                assert (seen <= highs(encoding)).all()
+
+
+def test_shapes_of_the_encodings() -> None:
+    assert [highs(encoding).shape for encoding in ENCODINGS] == [(416,), (26, 4, 10), (616,)]
+    two, events = np.zeros((2, 416), np.uint8), np.zeros((2, 200), np.uint8)
+    shapes = [encode(two, encoding, events).shape for encoding in ENCODINGS]
+    assert shapes == [(2, 416), (2, 26, 4, 10), (2, 616)]
+
+
+@pytest.mark.parametrize("encoding", ["plane", "", None, 0, "Flat"])
+def test_an_unknown_encoding_is_named(encoding: Any) -> None:
+    with pytest.raises(OptionError, match="encoding must be flat, planes or history"):
+        Game().observation(0, encoding)
+    with pytest.raises(OptionError, match="encoding"):
+        highs(encoding)
+
+
+def mirrored(game: Game) -> Game:
+    """The same position with the seats exchanged."""
+    rows = game.to_state()
+    for name in ("hand", "table", "declined", "discarded", "known", "given"):
+        rows[name] = rows[name][:, ::-1].copy()
+    rows["actor"] ^= 1
+    rows["winner"] = np.where(rows["winner"] == NONE, NONE, 1 - rows["winner"])
+    rows["history"][0, : rows["events"][0]] ^= SEAT_FLAG
+    return Game.from_state(game.rules, rows)
+
+
+@pytest.mark.parametrize("rules", VARIANTS, ids=str)
+def test_both_seats_see_mirrored_states_as_identical_tensors(rules: RuleSet) -> None:
+    for game in played(rules):
+        twin = mirrored(game)
+        assert twin.legal_actions() == game.legal_actions()
+        for seat in (0, 1):
+            for encoding in ENCODINGS:
+                ours, theirs = (
+                    game.observation(seat, encoding),
+                    twin.observation(1 - seat, encoding),
+                )
+                assert ours.tobytes() == theirs.tobytes()
+            assert game.state(seat).tobytes() == twin.state(1 - seat).tobytes()
+            assert game.observation(1 - seat).tobytes() != game.observation(seat).tobytes()
+
+
+@pytest.mark.parametrize("rules", VARIANTS, ids=str)
+def test_the_state_is_the_observation_and_what_is_hidden(rules: RuleSet) -> None:
+    assert [(piece.name, piece.size) for piece in HIDDEN_PIECES] == [
+        ("other_hand", 40), ("turns", 40), ("other_gift", 40),
+    ]  # fmt: skip
+    gifts = set()
+    for game in played(rules):
+        saved = json.loads(game.to_json())
+        for seat in (0, 1):
+            state = game.state(seat)
+            assert (state.dtype, state.shape) == (np.uint8, (OBSERVATION_SIZE + HIDDEN_SIZE,))
+            assert (state[:OBSERVATION_SIZE] == game.observation(seat)).all()
+            hand, turns, gift = np.split(state[OBSERVATION_SIZE:], 3)
+            assert hand.tolist() == ones(set(map(card, game.hand(1 - seat))))
+            order = {card_id: place for place, card_id in enumerate(cards(saved["stock"]), 1)}
+            assert turns.tolist() == [order.get(card_id, 0) for card_id in range(NUM_CARDS)]
+            secret = saved["given"][1 - seat] if game.phase == Phase.GIVE else None
+            assert gift.tolist() == ones({card(secret)} if secret else set())
+            gifts.add(int(gift.sum()))
+            assert (state[OBSERVATION_SIZE:] <= HIDDEN_HIGHS).all()
+    assert gifts == ({0, 1} if rules.exchange else {0})
+
+
+def test_the_state_moves_with_the_hidden_cards() -> None:
+    rng = np.random.default_rng(1)
+    for game in played(RuleSet())[::7]:
+        for seat in (0, 1):
+            if len(game.view(seat).unseen) > 9 and game.hand(1 - seat) and game.stock_count > 2:
+                other = game.resample_hidden(seat, rng)
+                assert (other.state(seat) != game.state(seat)).any()
+                assert (other.observation(seat) == game.observation(seat)).all()

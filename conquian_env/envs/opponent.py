@@ -65,7 +65,7 @@ def make_opponent(spec: "str | Opponent") -> Opponent:
             made = getattr(importlib.import_module(module), name)()
         except (ImportError, AttributeError, ValueError, TypeError) as error:
             raise OptionError(f"opponent {spec!r}: {error}") from error
-    if not isinstance(made, Opponent):
+    if isinstance(made, type) or not isinstance(made, Opponent):
         raise OptionError(f"opponent must have act(views), be 'random' or 'module:Class': {spec!r}")
     return made
 
@@ -115,7 +115,14 @@ class Opposition:
         """The opponent's actions, int64 [k].
 
         Raises:
-            IllegalActionError: it gave something else than a legal action for each decision.
+            IllegalActionError: it gave something else than a legal action for each decision. Its
+                own errors come through, with a note of whose they are.
         """
+        who = f"opponent {type(self.opponent).__name__}"
         mask = views.mask.copy()  # the opponent's own may be written to
-        return legal_choices("the opponent", self.opponent.act(views), mask)
+        try:
+            chosen = self.opponent.act(views)
+        except Exception as error:
+            error.add_note(f"raised by {who}")
+            raise
+        return legal_choices(who, chosen, mask)

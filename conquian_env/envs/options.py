@@ -6,6 +6,7 @@ import numpy as np
 from gymnasium import spaces
 
 from conquian_env.actions import NUM_ACTIONS
+from conquian_env.deal import seed_bits
 from conquian_env.errors import OptionError
 from conquian_env.game import Game
 from conquian_env.observation import Encoding, highs
@@ -50,6 +51,8 @@ def first_game(
         SeedError, CardError, PositionError, OptionError: an argument is out of range.
     """
     options = options or {}
+    if seed is not None:
+        seed_bits(seed)  # a deck or a position has one of its own, but a wrong one is an error
     given = sorted({"deal", "deck", "position"} & options.keys())
     if len(given) > 1:
         raise OptionError(f"options: {' and '.join(given)} exclude each other")

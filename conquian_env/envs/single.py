@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from conquian_env.actions import NUM_ACTIONS, PASS
+from conquian_env.actions import NUM_ACTIONS, PASS, action_id
 from conquian_env.envs.opponent import Opponent, Opposition, SeatChoice
 from conquian_env.envs.options import (
     MaskLocation,
@@ -99,14 +99,15 @@ class ConquianEnv(gymnasium.Env[Observation, np.int64]):
 
         Args:
             seed: 0 to 2**64 - 1.
-            options: one of ``deal``, ``deck`` and ``position``, as in the PettingZoo environment.
+            options: one of ``deal``, ``deck`` and ``position``, as in the PettingZoo environment;
+                with a deck or a position the seed is that of the opponent and of the seat.
 
         Raises:
             ConquianError: the seed or an option is out of range; the game goes on as it was.
         """
         game = first_game(self.rules, seed, options, self._game)
-        super().reset(seed=seed)
-        self._opposition.reseed(1, ONLY, [game.seed])
+        super().reset(seed=None if seed is None else int(seed))
+        self._opposition.reseed(1, ONLY, [game.seed if seed is None else seed])
         self.seat = int(self._opposition.seats(ONLY, np.array([game.deal]))[0])
         self._game, self._over, self._note = game, False, ""
         self._potential = self._count_out()
@@ -118,18 +119,23 @@ class ConquianEnv(gymnasium.Env[Observation, np.int64]):
         """Play ``action``, and the opponent's until the learner is to decide again.
 
         Raises:
-            IllegalActionError: the action is not legal and ``illegal="raise"``; nothing changed.
+            IllegalActionError: the action is not legal and ``illegal="raise"``, or is no whole
+                number; nothing changed.
             ConquianError: the episode is over.
         """
         game = self.game
         if self._over:
             raise ConquianError("the deal is over: reset to deal again")
+        number = action_id(action)
         try:
-            won = self._play(action)
+            self._answer(number)
         except IllegalActionError as error:
             if self.illegal == "raise":
                 raise
             won, self._over, self._note = -float(game.stake), True, f"illegal: {error}"
+        else:
+            self._play_on()
+            won, self._over = game.returns()[self.seat], game.is_over
         reward = won
         if self.shaping:
             before, self._potential = self._potential, 0.0 if self._over else self._count_out()
@@ -137,16 +143,12 @@ class ConquianEnv(gymnasium.Env[Observation, np.int64]):
         self._picture.follow(game, self._note, self.seat)
         return self._observe(), reward, self._over, False, self._info()
 
-    def _play(self, action: int | np.int64) -> float:
-        """Play a legal action and what follows; what the learner has won."""
-        game = self.game
-        if game.is_over and action != PASS:
+    def _answer(self, action: int) -> None:
+        """Play the learner's action; ``pass`` stands for none where the deal is over."""
+        if not self.game.is_over:
+            self.game.apply(action)
+        elif action != PASS:
             raise IllegalActionError("the deal was over before it began: only pass is left")
-        if not game.is_over:
-            game.apply(int(action))
-            self._play_on()
-        self._over = game.is_over
-        return game.returns()[self.seat]
 
     def _play_on(self) -> None:
         """The opponent's moves, and forced ones, until the learner is to decide."""

@@ -10,7 +10,8 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from conquian_env.actions import NUM_ACTIONS, PASS
-from conquian_env.batch import Batch
+from conquian_env.batch import Batch, action_array, check_count
+from conquian_env.deal import seed_bits
 from conquian_env.envs.opponent import Opponent, Opposition, SeatChoice
 from conquian_env.envs.options import MaskLocation, check_option, observation_space, random_seed
 from conquian_env.envs.picture import Perspective, Picture, RenderMode
@@ -61,6 +62,7 @@ class ConquianVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]])
         perspective: Perspective = "actor",
     ) -> None:
         check_option("illegal", illegal, get_args(IllegalMove))
+        check_count("num_envs", num_envs)
         try:
             self.autoreset_mode = AutoresetMode(autoreset_mode)
         except ValueError as error:
@@ -131,15 +133,16 @@ class ConquianVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]])
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> Sequence[int | None]:
         """One for each game, None to go on with its next deal."""
-        if seed is None and self._seeded:
-            return [None] * self.num_envs
         if seed is None:
-            seed = random_seed() >> 1  # so that seed + i is one, too
-        if isinstance(seed, (int, np.integer)):
+            seed = [None] * self.num_envs
+        if not isinstance(seed, (Sequence, np.ndarray)):
+            seed_bits(seed)
             return [int(seed) + i for i in range(self.num_envs)]
         if len(seed) != self.num_envs:
             raise OptionError(f"seed has {len(seed)} entries for {self.num_envs} games")
-        return seed
+        if self._seeded:
+            return seed
+        return [random_seed() if one is None else one for one in seed]
 
     def _begin(self, index: NDArray[np.int64]) -> None:
         """The games of ``index`` have been dealt: up to the learner's first decision."""
@@ -204,15 +207,10 @@ class ConquianVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]])
         if self.autoreset_mode == AutoresetMode.DISABLED and self._over.any():
             over = np.flatnonzero(self._over).tolist()
             raise ConquianError(f"games {over} are over: reset them with reset_mask")
-        chosen = np.asarray(actions)
-        if chosen.shape != (self.num_envs,) or chosen.dtype.kind not in "iu":
-            raise IllegalActionError(
-                f"actions must be integers of shape ({self.num_envs},), "
-                f"not {chosen.dtype} of shape {chosen.shape}"
-            )
+        chosen = action_array(actions, self.num_envs)
         inside = (chosen >= 0) & (chosen < NUM_ACTIONS)
         legal = inside & self._batch.mask[self._all, np.where(inside, chosen, 0)]
-        return chosen.astype(np.int64, copy=False), legal
+        return chosen, legal
 
     def _deal(self, chosen: Bools) -> None:
         if chosen.any():
@@ -238,7 +236,8 @@ class ConquianVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]])
         seen = self._batch.observe(index, self.seats[index], self.encoding)
         mask = np.zeros(NUM_ACTIONS, np.int8)
         mask[PASS] = 1
-        last, info = np.full(self.num_envs, None, object), self._info()
+        last = np.full(self.num_envs, None, object)
+        info = {name: array.copy() for name, array in self._info().items()}  # it will be written to
         for place, i in enumerate(index):
             both = {"observation": seen[place], "action_mask": mask.copy()}
             last[i] = seen[place] if self.mask_location == "info" else both
