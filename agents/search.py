@@ -6,7 +6,7 @@ They see views, never a state: the worlds come from ``conquian_env.worlds.redeal
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.agent import Agent, AgentError
+from agents.agent import Agent
 from agents.registry import make_agent
 from conquian_env import Batch, View, Views
 from conquian_env.worlds import decline_weights, redeal
@@ -39,8 +39,8 @@ class Rollout:
 
     def act(self, views: Views) -> NDArray[np.int64]:
         """int64 [n]."""
-        actions = views.mask.argmax(axis=1)
-        for i in np.flatnonzero(views.mask.sum(axis=1) > 1):
+        actions: NDArray[np.int64] = views.mask.argmax(axis=1)
+        for i in np.flatnonzero(views.mask.sum(axis=1) > 1).tolist():
             actions[i] = self._decide(views.view(i), np.random.default_rng(views.seeds[i]))
         return actions
 

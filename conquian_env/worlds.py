@@ -164,7 +164,7 @@ def _asked(row: np.void, seat: int, book: np.void) -> bool:
 
 
 @jit
-def _take_back(row: np.void, seat: int, code: int) -> None:
+def _take_back(row: np.void, seat: np.int64, code: np.int64) -> None:
     """Undo what an event did to hands and tables."""
     if TAKE <= code <= FORCE:  # who insists makes the other take
         taker = seat if code == TAKE else 1 - seat
