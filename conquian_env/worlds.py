@@ -135,7 +135,7 @@ def _weigh(
         row = rows[i]
         while row["events"] > 0:
             row["events"] -= 1
-            event = np.int64(row["history"][row["events"]])  # as uint8 it would make floats
+            event = int(np.int64(row["history"][row["events"]]))  # as uint8 it would make floats
             if _show_face_up(row) and event == seat << SEAT_BIT | PASS:
                 card, hand, table = bit(row["face_up"]), row["hand"][seat], row["table"][seat]
                 if not _asked(row, seat, books[0]) and can_take(card, table, hand, books[0]):
@@ -164,7 +164,7 @@ def _asked(row: np.void, seat: int, book: np.void) -> bool:
 
 
 @jit
-def _take_back(row: np.void, seat: np.int64, code: np.int64) -> None:
+def _take_back(row: np.void, seat: int, code: int) -> None:
     """Undo what an event did to hands and tables."""
     if TAKE <= code <= FORCE:  # who insists makes the other take
         taker = seat if code == TAKE else 1 - seat
