@@ -13,6 +13,8 @@ KNOWN = {
     "random": "agents.random:Random",
     "greedy": "agents.heuristic:Greedy",
     "rollout": "agents.search:Rollout",
+    "pimc": "agents.search:PIMC",
+    "ismcts": "agents.search:ISMCTS",
     "ppo": "agents.policy:Policy",
 }
 OPTION = re.compile(r"(?:(?P<rest>.*),)?(?P<name>\w+)=(?P<value>[^,]*)")

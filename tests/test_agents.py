@@ -16,7 +16,16 @@ from conquian_env.view import views_of
 from tests.playing import playthroughs
 
 RULES = RuleSet()
-SPECS = ["random", "greedy", "ppo:{policy}", "ppo:{policy},sample=true"]
+SPECS = [
+    "random",
+    "greedy",
+    "rollout:worlds=3",
+    "pimc:worlds=1,limit=2000",
+    "ismcts:simulations=8,group=4",
+    "ppo:{policy}",
+    "ppo:{policy},sample=true",
+]
+SEARCH = ("rollout", "pimc", "ismcts")
 
 
 class First:
@@ -108,12 +117,13 @@ def test_random_is_uniform_over_the_legal_actions():
 def test_agents_see_decisions_one_by_one(spec, policy):
     """The same answers whatever the batch, its order, or what else is in it."""
     agent, rng = make_agent(spec.format(policy=policy)), np.random.default_rng(3)
-    batch = Batch(64, seed=5)
+    n = 6 if spec.startswith(SEARCH) else 64
+    batch = Batch(n, seed=5)
     for _ in range(60):
-        seeds = rng.integers(0, 1 << 64, 64, np.uint64)
-        index = np.arange(64)
+        seeds = rng.integers(0, 1 << 64, n, np.uint64)
+        index = np.arange(n)
         together = agent.act(batch.views(index, seeds))
-        order = rng.permutation(64)
+        order = rng.permutation(n)
         np.testing.assert_array_equal(agent.act(batch.views(order, seeds[order])), together[order])
         alone = [agent.act(batch.views(index[[i]], seeds[[i]]))[0] for i in range(3)]
         np.testing.assert_array_equal(alone, together[:3])
@@ -137,7 +147,7 @@ def test_every_known_agent_is_tested_for_peeking():
 def test_no_peek(spec, policy):
     """Other hidden cards, the same seed: the same action."""
     agent, rng = make_agent(spec.format(policy=policy)), np.random.default_rng(4)
-    for game in playthroughs(RULES, 8, seed=13):
+    for game in playthroughs(RULES, 2 if spec.startswith(SEARCH) else 8, seed=13):
         if not game.is_over:
             action = agent.act(views(game, 9))
             for _ in range(3):
@@ -188,6 +198,15 @@ def test_make_agent_by_dotted_name():
         ("ppo:no/such/file.pt", "no/such/file.pt: No such file"),
         ("ppo:a\0b", "null"),
         ("ppo:x,sample=maybe", "sample must be true or false, not 'maybe'"),
+        ("rollout:worlds=0", "worlds must be a whole number from 1, not '0'"),
+        ("rollout:worlds=1.5", "worlds must be a whole number from 1, not '1.5'"),
+        ("rollout:doubt=0", "doubt must be a number above 0 and up to 1, not '0'"),
+        ("rollout:doubt=nan", "doubt must be a number from 0, not 'nan'"),
+        ("rollout:policy=nobody", "unknown agent 'nobody'"),
+        ("pimc:bias=-1", "bias must be a number from 0, not '-1'"),
+        ("pimc:limit=0", "limit must be a whole number from 1, not '0'"),
+        ("ismcts:explore=x", "explore must be a number from 0, not 'x'"),
+        ("ismcts:group=0", "group must be a whole number from 1, not '0'"),
     ],
 )
 def test_a_wrong_spec_is_refused_by_name(spec, said):
