@@ -22,7 +22,7 @@ from conquian_env.rules import RuleSet
 from conquian_env.state import Phase
 from conquian_env.version import __version__
 
-FORMAT = "conquian-record-1"
+FORMAT = "conquian-record-2"
 _NOBODY = ("?", "?")
 _RESULT = re.compile(r"(0|[1-9][0-9]?)-(0|[1-9][0-9]?) (out|stock)")
 _WHOLE = re.compile(r"[0-9]{1,20}")
@@ -45,6 +45,8 @@ class GameRecord:
             (``draw="double"``) are then those of seed 0, deal 0.
         agents: who played seat 0 and seat 1; any texts.
         version: of the package that wrote the record.
+        notes: nothing, or for each action a table of JSON values that says something of it, such as
+            what ``training.analyse`` found. They are in JSON alone, not in the line of words.
         outcome: how the game ended, which the actions tell; None for a game still in play.
         returns: the payoff of each seat.
 
@@ -61,6 +63,7 @@ class GameRecord:
     dealt: Dealt | None = None
     agents: tuple[str, str] = _NOBODY
     version: str = __version__
+    notes: tuple[dict[str, Any], ...] = field(default=(), hash=False)
     outcome: Outcome | None = field(init=False)
     returns: tuple[float, float] = field(init=False)
 
@@ -69,6 +72,7 @@ class GameRecord:
         _check("agents", self.agents, 2, str)
         _check("version", (self.version,), 1, str)
         _check("actions", self.actions, None, int)
+        _check("notes", self.notes, len(self.actions) if self.notes else 0, dict)
         for name, number in (("seed", self.seed), ("deal", self.deal)):
             if type(number) is not int:
                 raise RecordError(f"{name} must be a whole number, not {number!r}")
@@ -162,7 +166,7 @@ class GameRecord:
         | pass take +4S +5S -KD … | 1-0 out``. Rules are a preset and the fields that differ
         (``classic,deal=8``). Known cards stand in place of seed and deal:
         ``dealt=HAND/HAND/STOCK``. In agents' names other signs than letters, digits and
-        ``_.-~/:=?`` are percent-encoded. ``from_text`` gives an equal record.
+        ``_.-~/:=?`` are percent-encoded. ``from_text`` gives an equal record, without its notes.
         """
         return f"{self.heading} | {' '.join(map(_word, self.actions))} | {self.result}"
 

@@ -219,7 +219,7 @@ def test_every_truncation_is_refused() -> None:
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("format", "conquian-record-2", "another version of conquian-env: format 'conquian-rec"),
+        ("format", "conquian-record-3", "another version of conquian-env: format 'conquian-rec"),
         ("format", "conquian-game-2", "not a record"),
         ("format", None, "not a record"),
         ("rules", "mexican", "rules must be a table"),

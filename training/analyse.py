@@ -1,0 +1,152 @@
+"""What each decision of a game was worth: ``python -m training.analyse games.jsonl``.
+
+For every decision that is one: its value and that of each action with all cards known (the solver),
+the mean value of each action over deals that look the same to the seat (which is what it could
+know; too hopeful, as every average of that kind), and what other agents would have done. A mistake
+is what the mean says an action gave away.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents import Agent, make_agent
+from conquian_env import Game, GameRecord, action_name
+from conquian_env.errors import ConquianError, OptionError
+from conquian_env.record import read_records, replay, write_records
+from conquian_env.seeds import derive
+from conquian_env.solver import NODE_LIMIT, UNKNOWN, Solver
+from conquian_env.state import Phase
+from conquian_env.worlds import redeal
+from training.match import ask
+
+
+@dataclass(frozen=True)
+class Analyst:
+    """How games are looked at.
+
+    Attributes:
+        worlds: deals to solve for each decision.
+        agents: by spec; what they would do is noted.
+        seed: of worlds and agents.
+        limit: positions to look at in one solution; what is left open is noted as null.
+    """
+
+    worlds: int = 50
+    agents: tuple[str, ...] = ("greedy",)
+    seed: int = 0
+    limit: int = NODE_LIMIT
+
+    def annotate(self, record: GameRecord) -> GameRecord:
+        """The record with a note for each action, empty for those without a choice.
+
+        A note holds ``value`` (seat 0's with best play, cards known), ``values`` and ``means`` by
+        action name (those of the actor's side are ``means``), ``loss`` (the best mean less that
+        of what was played) and ``agents`` (probabilities by agent and action name). Gifts, which
+        are chosen unseen, have ``agents`` alone.
+
+        Raises:
+            OptionError: the rules have no such values.
+            AgentError: an agent cannot be asked.
+        """
+        solver = Solver(record.rules, self.limit)
+        agents = {spec: make_agent(spec) for spec in self.agents}
+        decisions = zip(replay(record), record.actions, strict=False)
+        notes = [self._note(game, action, solver, agents) for game, action in decisions]
+        return replace(record, notes=tuple(notes))
+
+    def _note(
+        self, game: Game, action: int, solver: Solver, agents: dict[str, Agent]
+    ) -> dict[str, Any]:
+        legal = game.legal_actions()
+        if len(legal) == 1:
+            return {}
+        note: dict[str, Any] = {} if game.phase == Phase.GIVE else self._values(game, solver)
+        if note:
+            means = note["means"]
+            note["loss"] = round(max(means.values()) - means[action_name(action)], 4)
+        seeds = derive("analyse", self.seed, np.array([game.ply]), np.array([game.actor]))
+        note["agents"] = {
+            spec: named(chances(spec, agent, game, seeds), legal) for spec, agent in agents.items()
+        }
+        return note
+
+    def _values(self, game: Game, solver: Solver) -> dict[str, Any]:
+        """What the solver says, of the true cards and of others."""
+        true = solver.solve(game)
+        rng = np.random.default_rng((self.seed, game.ply))
+        worlds = redeal(game.view(game.actor), rng, self.worlds)
+        values, _ = solver.action_values(worlds.states())
+        mean = np.where(values == UNKNOWN, 0, values).mean(axis=0)
+        return {
+            "value": true.value,
+            "values": {action_name(action): value for action, value in true.actions.items()},
+            "means": named(mean if game.actor == 0 else -mean, game.legal_actions()),
+        }
+
+
+def named(values: NDArray[Any], legal: list[int]) -> dict[str, float]:
+    """The values of legal actions ([83]) by action name."""
+    return {action_name(action): round(float(values[action]), 4) for action in legal}
+
+
+def chances(spec: str, agent: Agent, game: Game, seeds: NDArray[np.uint64]) -> NDArray[Any]:
+    """How likely an agent plays each action, [83]."""
+    views = game.views(seeds)
+    if hasattr(agent, "probabilities"):
+        probabilities: NDArray[Any] = agent.probabilities(views)[0]
+        return probabilities
+    played = np.zeros(views.mask.shape[1])
+    played[ask(spec, agent, views)[0]] = 1.0
+    return played
+
+
+def mistakes(record: GameRecord) -> Iterator[str]:
+    """The decisions of an annotated record that gave something away, the worst first."""
+    found = [
+        (note["loss"], ply) for ply, note in enumerate(record.notes) if note.get("loss", 0.0) > 0.0
+    ]
+    seats = [game.actor for game in replay(record)]
+    for loss, ply in sorted(found, key=lambda pair: (-pair[0], pair[1])):
+        note, name = record.notes[ply], action_name(record.actions[ply])
+        best = max(note["means"], key=note["means"].get)
+        yield (
+            f"ply {ply + 1}, seat {seats[ply]}: {name} gives away {loss:.2f} on the average "
+            f"({best} is better); cards known, {note['values'][name]} of {note['value']}"
+        )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Command line; returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m training.analyse", description=__doc__)
+    parser.add_argument("file", type=Path, help="records, JSON lines")
+    parser.add_argument("--out", type=Path, help="where the annotated records go (FILE itself)")
+    parser.add_argument("--worlds", type=int, default=50, help="deals for each decision (50)")
+    parser.add_argument("--agents", nargs="*", default=["greedy"], help="specs (greedy)")
+    parser.add_argument("--seed", type=int, default=0, help="of worlds and agents (0)")
+    options = parser.parse_args(arguments)
+    try:
+        if options.worlds < 1:
+            raise OptionError(f"worlds must be at least 1, not {options.worlds}")
+        analyst = Analyst(options.worlds, tuple(options.agents), options.seed)
+        annotated = []
+        for number, record in enumerate(read_records(options.file), 1):
+            annotated.append(analyst.annotate(record))
+            print(f"{options.file}, line {number}: {record.heading} | {record.result}")
+            for line in mistakes(annotated[-1]):
+                print(f"  {line}")
+        write_records(options.out or options.file, annotated)
+    except (ConquianError, OSError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
