@@ -41,7 +41,9 @@ Outputs = tuple[
     NDArray[np.float32],
     NDArray[np.bool_],
 ]
-Settings = tuple[int, bool, bool, bool]  # stride, skip_forced, autoreset, packed
+# Stride, skip_forced, autoreset, packed; the last is None or True, two types, so that numba
+# compiles the two forms apart and the one that most use is not the slower for the other.
+Settings = tuple[int, bool, bool, bool | None]
 
 
 @jit
@@ -65,7 +67,13 @@ def _pay(row: np.void, reward: NDArray[np.float32]) -> None:
 
 @jit
 def _show(
-    row: np.void, i: int, answers: int, lays: int, discards: int, packed: bool, out: Outputs
+    row: np.void,
+    i: int | np.uintp,
+    answers: int,
+    lays: int,
+    discards: int,
+    packed: bool | None,
+    out: Outputs,
 ) -> None:
     """Write what the actor of row ``i`` sees and may do; a finished row may only pass."""
     legal, observation, mask, actor, _, _ = out
@@ -73,7 +81,7 @@ def _show(
         answers = 1 << PASS
     legal[i, 0], legal[i, 1] = answers | lays << LAY, discards
     actor[i] = row["actor"]
-    if packed:
+    if packed is not None:
         mask[i, 0], mask[i, 1] = legal[i, 0], legal[i, 1]
         write_packed(row, row["actor"], observation[i])
     else:
@@ -137,7 +145,7 @@ def _step(
     stride, skip_forced, autoreset, packed = settings
     _, _, _, _, reward, done = out
     for k in range(len(index)):
-        i = index[k]
+        i = np.uintp(index[k])  # unsigned: nothing then looks whether it counts from the end
         row = rows[i]
         if row["phase"] == PHASE_OVER:  # finished before, and not to be dealt again
             reward[i, 0] = reward[i, 1] = 0.0
@@ -171,7 +179,7 @@ def _first_illegal(
     legal: NDArray[np.int64], index: NDArray[np.int64], actions: NDArray[np.int64]
 ) -> int:
     for k in range(len(actions)):
-        i, action = index[k], actions[k]
+        i, action = np.uintp(index[k]), actions[k]
         known = 0 <= action < NUM_ACTIONS
         if not known or not engine.allows(legal[i, 0], legal[i, 1], action):
             return k
@@ -179,18 +187,23 @@ def _first_illegal(
 
 
 @jit
+def drawn(low: int, high: int, word: int) -> int:
+    """The action at place ``word * number of actions / 2**32`` of ``low`` and discards ``high``."""
+    lows = count(low)
+    place = (word * (lows + count(high))) >> 32
+    base = 0
+    if place >= lows:
+        low, base, place = high, DISCARD, place - lows
+    for _ in range(place):
+        low &= low - 1
+    return base + lowest(low)
+
+
+@jit
 def _pick(legal: NDArray[np.int64], words: NDArray[np.int64], actions: NDArray[np.int64]) -> None:
-    """The legal action at place ``word * number of legal actions / 2**32`` of each row."""
+    """A legal action of each row by a random word of 32 bits."""
     for i in range(len(actions)):
-        low, high = legal[i, 0], legal[i, 1]
-        lows = count(low)
-        place = (words[i] * (lows + count(high))) >> 32
-        base = 0
-        if place >= lows:
-            low, base, place = high, DISCARD, place - lows
-        for _ in range(place):
-            low &= low - 1
-        actions[i] = base + lowest(low)
+        actions[i] = drawn(legal[i, 0], legal[i, 1], words[i])
 
 
 class Batch:
@@ -247,7 +260,7 @@ class Batch:
             stride = num_games
             rows["seed"] = seed_bits(seed)
             rows["deal"] = np.arange(num_games) - stride
-        settings = (stride, bool(skip_forced), bool(autoreset), bool(packed))
+        settings = (stride, bool(skip_forced), bool(autoreset), bool(packed) or None)
         self._allocate(rule_set(rules), rows, settings, threads)
         self.reset()
 
@@ -268,7 +281,7 @@ class Batch:
             threads: as for ``Batch``.
         """
         batch = object.__new__(cls)
-        batch._allocate(rule_set(rules), rows, (1, skip_forced, False, False), threads)
+        batch._allocate(rule_set(rules), rows, (1, bool(skip_forced), False, None), threads)
         batch._run(_look, batch._all)
         return batch
 
@@ -282,7 +295,8 @@ class Batch:
         n = len(rows)
         self.rules, self.num_games = rules, n
         self._rows, self._settings, self._books = rows, settings, rulebook(rules)
-        _, self.skip_forced, self.autoreset, self.packed = settings
+        _, self.skip_forced, self.autoreset, packed = settings
+        self.packed = packed is not None
         self._legal = np.zeros((n, 2), np.int64)
         observation = np.zeros((n, PACKED_WORDS if self.packed else OBSERVATION_WORDS), np.int64)
         mask = np.zeros((n, 2 if self.packed else MASK_WORDS), np.int64)

@@ -1,7 +1,8 @@
 """Speed, side by side in one run: ``make bench``.
 
-Protocol: one process; compile time apart (every measurement runs once before it counts); seven
-rounds, each taking every measurement once, so that a noisy minute hits all alike; medians. Actions
+Protocol: one process; compile time apart (another process compiles into numba's cache before, and
+every measurement runs once before it counts); seven rounds, each taking every measurement once, so
+that a noisy minute hits all alike; medians. Actions
 are uniformly random among the legal ones and drawn outside the clock, unless it says otherwise;
 observation and mask are written, or asked for, at every decision, by peers too. Start-up is
 measured in new processes, with an empty cache folder (cold) and with the folder that it filled
@@ -32,7 +33,8 @@ from tqdm import tqdm
 from agents.heuristic import Greedy
 from conquian_env import Batch, Game, conquian_v0, engine
 from conquian_env.actions import LAY
-from conquian_env.batch import _pick
+from conquian_env.batch import drawn
+from conquian_env.cards import lowest
 from conquian_env.deal import WORD
 from conquian_env.envs.aec import AGENTS, IllegalLosesWrapper
 from conquian_env.envs.vector import ConquianVectorEnv
@@ -90,20 +92,17 @@ def played_rate() -> float:
 @jit
 def play_randomly(rows: Any, books: Any, steps: int) -> None:
     """Uniformly random decisions of each game in turn, nothing encoded; drawn by xorshift."""
-    legal, word, action = np.zeros((1, 2), np.int64), np.zeros(1, np.int64), np.zeros(1, np.int64)
     random_bits = 88172645463325252
     for row in rows:
         for _ in range(steps):
             answers, lays, discards = engine.legal(row, books[0])
-            chosen = engine.only_action(answers, lays, discards)
-            if chosen < 0:
+            low = answers | lays << LAY
+            chosen = lowest(low)
+            if discards or low & (low - 1):
                 random_bits ^= random_bits << 13
                 random_bits ^= (random_bits >> 7) & ((1 << 57) - 1)
                 random_bits ^= random_bits << 17
-                legal[0, 0], legal[0, 1] = answers | lays << LAY, discards
-                word[0] = random_bits & WORD
-                _pick(legal, word, action)
-                chosen = action[0]
+                chosen = drawn(low, discards, random_bits & WORD)
             engine.apply(row, chosen, books[0])
             if row["phase"] == PHASE_OVER:
                 engine.deal(row, row["seed"], row["deal"] + 1, books[0])
@@ -197,14 +196,14 @@ def vector_rate(num_envs: int, **options: Any) -> float:
     observation, _ = env.reset(seed=1)
     rng, clock, moves = generator(), Clock(), 0
     while clock:
-        actions = drawn(observation["action_mask"], rng)
+        actions = from_mask(observation["action_mask"], rng)
         with clock:
             observation, _, _, _, _ = env.step(actions)
         moves += num_envs
     return moves / clock.spent
 
 
-def drawn(mask: Any, rng: np.random.Generator) -> Any:
+def from_mask(mask: Any, rng: np.random.Generator) -> Any:
     """Uniformly random legal actions."""
     ladder = mask.cumsum(axis=1, dtype=np.int16)
     place = rng.integers(0, ladder[:, -1])
@@ -392,6 +391,10 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--out", type=Path, help="write all measurements as JSON here")
     options = parser.parse_args()
+    if options.rounds == 0:  # compiles everything, and that is all
+        measure(0)
+        return
+    subprocess.run([sys.executable, "-m", "tests.bench", "--rounds", "0"], check=True)
     print(__doc__, "\n", platform.platform(), platform.python_version(), os.cpu_count(), "cores\n")
     rates, seconds = measure(options.rounds), start_up()
     memory = memory_per_game()
