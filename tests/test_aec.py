@@ -320,17 +320,18 @@ def test_shaping_pays_for_cards_on_the_tables():
     env.step(3 + card("4S"))
     assert env.rewards["player_0"] == 1 / 11
     assert env.last()[1] == 1 / 11
+
+
+def test_an_illegal_action_takes_a_lead_back():
     env = conquian_v0.env(shaping=True)
-    env.reset(
-        options={
-            "position": position(
-                tables=("2H 3H 4H", ""),
-                hands=("4S 5S 2D 2C KD QC JD", "AC AD AS 3C 3D 5D 6H 7H JS 3S"),
-            )
-        }
-    )
-    env.step(82)  # not legal: the lead is taken back, and the deal is lost
-    assert env.rewards == {"player_0": -1 - 3 / 11, "player_1": 1 + 3 / 11}
+    env.reset(options={"position": position()})
+    env.step(1)
+    assert env.last()[1] == 1 / 11
+    env.step(82)
+    assert env.rewards == {"player_0": -1 - 1 / 11, "player_1": 1 + 1 / 11}
+    assert env.last()[1] == -1 - 1 / 11
+    env.step(None)
+    assert env.last()[1] == pytest.approx(1)
 
 
 @pytest.mark.parametrize("constructor", CONSTRUCTORS)
@@ -398,10 +399,10 @@ def test_integers_of_every_kind_are_actions(make_action):
 
 
 def test_a_game_after_a_wrong_action_is_sound():
-    env, twin = conquian_v0.env(shaping=True), conquian_v0.env(shaping=True)
+    env, twin = (conquian_v0.env(shaping=True, render_mode="ansi") for _ in range(2))
     env.reset(seed=0)
     env.step(82)
-    assert env.unwrapped._forfeited == "player_0"
+    assert "player_0 chose an illegal action and loses" in env.render()
     env.reset(seed=1)
     twin.reset(seed=1)
     assert env.observe("player_0")["observation"].tolist() == Game(seed=1).observation(0).tolist()

@@ -9,23 +9,45 @@ from pathlib import Path
 import pytest
 
 PLAY = """
-import importlib.util, pathlib, sys
+import importlib.util
+import gymnasium
 import numpy as np
+from pettingzoo.env_registry.registration import make
 from conquian_env import Batch, Game, conquian_v0
 assert "site-packages" in conquian_v0.__file__
-for absent in ("agents", "training", "torch"):
+for absent in ("agents", "training", "torch", "pygame"):
     assert importlib.util.find_spec(absent) is None, absent
 game = Game("classic", seed=1)
 while not game.is_over:
     game.apply(game.legal_actions()[-1])
 batch = Batch(8, seed=1)
 batch.step(batch.sample_actions(np.random.default_rng(0)))
-env = conquian_v0.env()
-env.reset(seed=1)
-for agent in env.agent_iter():
-    observation, reward, over, _, _ = env.last()
-    env.step(None if over else int(observation["action_mask"].argmax()))
+for env in (conquian_v0.env(), make("aec", "conquian/conquian-v0", rules="mexican")):
+    env.reset(seed=1)
+    for agent in env.agent_iter():
+        observation, reward, over, _, _ = env.last()
+        env.step(None if over else int(observation["action_mask"].argmax()))
+env, over = gymnasium.make("conquian_env:Conquian-v0", opponent="random"), False
+seen, info = env.reset(seed=1)
+while not over:
+    seen, reward, over, _, info = env.step(seen["action_mask"].argmax())
+for mode in (None, "sync"):
+    env = gymnasium.make_vec("conquian_env:Conquian-v0", 3, vectorization_mode=mode)
+    seen, info = env.reset(seed=1)
+    for _ in range(60):
+        seen, reward, over, _, info = env.step(seen["action_mask"].argmax(1))
 print(game.outcome.termination)
+"""
+
+TYPED = """
+from conquian_env import Game
+from conquian_env.envs.single import ConquianEnv
+from conquian_env.envs.vector import ConquianVectorEnv
+
+reveal_type(Game("classic").actor)
+reveal_type(ConquianEnv().seat)
+reveal_type(ConquianVectorEnv(2).num_envs)
+Game(rules=3)
 """
 
 
@@ -51,3 +73,12 @@ def test_the_wheel_alone_plays_a_game(tmp_path: Path):
         cwd=tmp_path,
     )
     assert done.stdout.strip() in ("out", "stock")
+
+    (tmp_path / "typed.py").write_text(TYPED)
+    command = [sys.executable, "-m", "mypy", "--strict", "--python-executable", python, "typed.py"]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path)
+    revealed = [line for line in done.stdout.splitlines() if "Revealed type" in line]
+    assert ['"int"' in line or '"builtins.int"' in line for line in revealed] == [True] * 3
+    errors = [line for line in done.stdout.splitlines() if "error" in line]
+    assert 'incompatible type "int"; expected "RuleSet | str"' in errors[0]
+    assert errors[1:] == ["Found 1 error in 1 file (checked 1 source file)"]
