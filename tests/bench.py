@@ -2,14 +2,14 @@
 
 Protocol: one process; compile time apart (another process compiles into numba's cache before, and
 every measurement runs once before it counts); seven rounds, each taking every measurement once, so
-that a noisy minute hits all alike; medians. Actions
-are uniformly random among the legal ones and drawn outside the clock, unless it says otherwise;
-observation and mask are written, or asked for, at every decision, by peers too. Start-up is
-measured in new processes, with an empty cache folder (cold) and with the folder that it filled
-(warm).
+that a noisy minute hits all alike; medians. Actions are uniformly random among the legal ones and
+drawn outside the clock, unless it says otherwise; observation and mask are written, or asked for,
+at every decision, by peers too, and deals are inside the clock. Start-up is measured in new
+processes, with an empty cache folder (cold) and with the folder that it filled (warm).
 """
 
 import argparse
+import itertools
 import json
 import os
 import platform
@@ -130,7 +130,8 @@ def aec_rate(constructor: Callable[..., Any]) -> float:
     """Agent steps a second: ``last`` and ``step``, with the action drawn outside the clock."""
     env, rng, clock, moves = constructor(), generator(), Clock(), 0
     while clock:
-        env.reset(seed=moves)
+        with clock:
+            env.reset(seed=moves)
         for _ in env.agent_iter():
             with clock:
                 observation, _, over, cut, _ = env.last()
@@ -182,7 +183,8 @@ def single_rate() -> float:
     rng, clock, moves, over = generator(), Clock(), 0, True
     while clock:
         if over:
-            observation, _ = env.reset(seed=None if moves else 1)
+            with clock:
+                observation, _ = env.reset(seed=None if moves else 1)
         action = rng.choice(np.flatnonzero(observation["action_mask"]))
         with clock:
             observation, _, over, _, _ = env.step(action)
@@ -266,6 +268,25 @@ def openspiel_rate(name: str) -> float:
     return moves / clock.spent
 
 
+def openspiel_run_rate(name: str) -> float:
+    """The same as one plays it with NumPy: arrays of tensor and mask, and the action from those."""
+    import pyspiel  # noqa: PLC0415
+
+    game, clock, moves = pyspiel.load_game(name), Clock(), 0
+    picks, rng = random.Random(0), generator()
+    while clock:
+        with clock:
+            state = game.new_initial_state()
+            openspiel_chance(state, picks)
+            while not state.is_terminal():
+                np.array(state.observation_tensor(state.current_player()))
+                mask = np.array(state.legal_actions_mask())
+                state.apply_action(rng.choice(np.flatnonzero(mask)))
+                openspiel_chance(state, picks)
+                moves += 1
+    return moves / clock.spent
+
+
 def openspiel_chance(state: Any, picks: random.Random) -> None:
     """Play the chance nodes; those of these games are uniform."""
     while state.is_chance_node():
@@ -333,6 +354,7 @@ def measurements() -> dict[str, Callable[[], float]]:
         ours["RLCard gin rummy, its own random play"] = rlcard_run_rate
     if find_spec("pyspiel"):
         ours["OpenSpiel gin rummy"] = lambda: openspiel_rate("gin_rummy")
+        ours["OpenSpiel gin rummy, random play in NumPy"] = lambda: openspiel_run_rate("gin_rummy")
         ours["OpenSpiel python_conquian"] = lambda: openspiel_rate("python_conquian")
     if find_spec("pygame"):
         ours["PettingZoo connect four, raw"] = lambda: aec_rate(connect_four)
@@ -372,14 +394,14 @@ def ratios(medians: dict[str, float]) -> Iterator[tuple[str, float]]:
     yield "fastest / slowest Batch of 1,024 to 65,536", max(sizes) / min(sizes)
     empty = "an empty environment in the wrappers of env"
     yield f"env / {empty}", medians["env"] / medians[empty]
-    played, raw = (
-        "Batch of 4,096, drawing included",
-        "random play, nothing encoded",
-    )
+    played, raw = "Batch of 4,096, drawing included", "random play, nothing encoded"
     rlcard, openspiel = "RLCard gin rummy", "OpenSpiel gin rummy"
     for ours, peer in (
         (batch, rlcard), (batch, openspiel), (batch, "PettingZoo connect four, raw"),
-        (played, f"{rlcard}, its own random play"), (raw, f"{rlcard}, its own random play"),
+        *itertools.product(
+            (played, raw),
+            (f"{rlcard}, its own random play", f"{openspiel}, random play in NumPy"),
+        ),
     ):  # fmt: skip
         if peer in medians:
             yield f"{ours} / {peer}", medians[ours] / medians[peer]
