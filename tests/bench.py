@@ -39,6 +39,7 @@ from conquian_env.deal import WORD
 from conquian_env.envs.aec import AGENTS, IllegalLosesWrapper
 from conquian_env.envs.vector import ConquianVectorEnv
 from conquian_env.jit import jit
+from conquian_env.solver import Solver
 from conquian_env.state import PHASE_OVER
 
 ROUNDS = 7
@@ -313,6 +314,17 @@ def memory_per_game() -> float:
     return (peak - sum(getattr(batch, name).nbytes for name in shown) - 88 * n) / n
 
 
+def solver_times() -> list[float]:
+    """Milliseconds to the value of every action of a fresh deal of ``classic``, for 300 deals."""
+    solver, spent = Solver(), []
+    for deal in range(301):
+        rows, clock = Game(seed=1, deal=deal).to_state(), Clock()
+        with clock:
+            solver.action_values(rows)
+        spent.append(1000 * clock.spent)
+    return spent[1:]
+
+
 def first_move(cache: str) -> tuple[float, float]:
     """Seconds to the import and to the first move made and seen, in a new process."""
     environment = os.environ | {"NUMBA_CACHE_DIR": cache}
@@ -430,9 +442,17 @@ def main() -> None:
     print("\n| once | |\n| --- | ---: |")
     for name, values in seconds.items():
         print(f"| {name} | {statistics.median(values):.2f} |")
+    solved = solver_times()
+    print(f"| solver, a fresh deal, ms, median of {len(solved)} | {np.median(solved):.1f} |")
+    print(f"| solver, 99th percentile | {np.percentile(solved, 99):.1f} |")
     print(f"| memory of a game in a Batch beyond the user's arrays, bytes | {memory:,.0f} |")
     if options.out:
-        results = {"rates": rates, "seconds": seconds, "bytes_per_game": memory}
+        results = {
+            "rates": rates,
+            "seconds": seconds,
+            "bytes_per_game": memory,
+            "solver_ms": solved,
+        }
         options.out.write_text(json.dumps(results, indent=1) + "\n")
 
 
