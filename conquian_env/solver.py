@@ -36,7 +36,7 @@ class Solution:
     Attributes:
         value: with best play of both.
         actions: the value of each legal action of the actor.
-        line: actions of one line of best play to the end; empty if the value is unknown.
+        line: actions of one line of best play to the end; empty if the limit left it open.
         nodes: positions looked at; seconds: what that took.
     """
 
@@ -89,15 +89,31 @@ def _place(key: tuple[int, int, int], size: int) -> int:
 
 
 @jit
-def _next(low: int, high: int) -> tuple[int, int, int]:
+def _wanted(row: np.void, discards: int, book: np.void) -> int:
+    """The discards that the other seat could take; they are tried last, which saves a fifth."""
+    other = 1 - row["actor"]
+    hand, table = row["hand"][other], row["table"][other]
+    left, wanted = discards, 0
+    while left:
+        card = left & -left
+        left ^= card
+        if engine.can_take(card, table, hand, book):
+            wanted |= card
+    return wanted
+
+
+@jit
+def _next(low: int, safe: int, wanted: int) -> tuple[int, int, int, int]:
     """Of the actions ``answers | lays << LAY`` and discards the one to try first; passes last."""
     eager = low & ~(1 << PASS)
     if eager:
         action = lowest(eager)
-        return action, low & ~(1 << action), high
-    if high:
-        return DISCARD + lowest(high), low, high & (high - 1)
-    return PASS, 0, 0
+        return action, low & ~(1 << action), safe, wanted
+    if safe:
+        return DISCARD + lowest(safe), low, safe & (safe - 1), wanted
+    if wanted:
+        return DISCARD + lowest(wanted), low, safe, wanted & (wanted - 1)
+    return PASS, 0, 0, 0
 
 
 @jit
@@ -127,17 +143,24 @@ def search(
     if engine.last_laid(row) == NONE:  # else the cards that may still be laid are a part of it
         key = _key(row)
         place = _place(key, len(memory))
-        first, second, third, known = memory[place]
-        if known >> 4 == account[2] and (first, second, third) == key:
+        known = memory[place, 3]
+        if (
+            known >> 4 == account[2]
+            and memory[place, 0] == key[0]
+            and memory[place, 1] == key[1]
+            and memory[place, 2] == key[2]
+        ):
             low, high = (known & 3) - 1, (known >> 2 & 3) - 1
     least, most = max(alpha, low), min(beta, high)
     if least >= most:
         return high if high <= alpha else low
     answers, lays, discards = engine.legal(row, book)
-    eager, others, best = answers | lays << LAY, discards, 2 if row["actor"] else -2
+    eager, best = answers | lays << LAY, 2 if row["actor"] else -2
+    wanted = _wanted(row, discards, book)
+    safe = discards ^ wanted
     marked = _mark(row)
-    while least < most and eager | others and account[0] <= account[1]:
-        action, eager, others = _next(eager, others)
+    while least < most and eager | safe | wanted and account[0] <= account[1]:
+        action, eager, safe, wanted = _next(eager, safe, wanted)
         engine.apply(row, action, book)
         value = search(row, book, least, most, memory, account)
         _restore(row, marked)
@@ -182,7 +205,7 @@ def _values(
             row["events"] = 0  # what was laid so far binds no one
         marked = _mark(row)
         while low | high:
-            action, low, high = _next(low, high)
+            action, low, high = engine.pop_action(low, high)
             engine.apply(row, action, books[0])
             if any_order:
                 row["events"] = 0
@@ -258,15 +281,21 @@ class Solver:
         start = time.perf_counter()
         actions, nodes = self._actions(game, new_stock=True)
         value = int(game.returns()[0]) if game.is_over else best_value(game.actor, actions)
-        line: list[int] = []
-        if value is not None:
-            end = game.copy()
-            while not end.is_over:
-                known, more = self._actions(end, new_stock=False)
-                nodes += more
-                line.append(next(a for a, worth in known.items() if worth == value))
-                end.apply(line[-1])
-        return Solution(value, actions, tuple(line), nodes, time.perf_counter() - start)
+        line, more = ((), 0) if value is None else self._line(game.copy(), value)
+        return Solution(value, actions, line, nodes + more, time.perf_counter() - start)
+
+    def _line(self, game: Game, value: int) -> tuple[tuple[int, ...], int]:
+        """Best play from here, which is played; empty if the limit leaves a step of it open."""
+        line, nodes = [], 0
+        while not game.is_over:
+            actions, more = self._actions(game, new_stock=False)
+            nodes += more
+            best = [action for action, worth in actions.items() if worth == value]
+            if not best:
+                return (), nodes
+            line.append(best[0])
+            game.apply(best[0])
+        return tuple(line), nodes
 
     def _actions(self, game: Game, new_stock: bool) -> tuple[dict[int, int | None], int]:
         values, nodes = self._action_values(game.to_state(), new_stock)

@@ -13,7 +13,7 @@ from conquian_env.cards import NAMES, card_mask, cards
 from conquian_env.errors import OptionError
 from conquian_env.melds import legal_table, rulebook
 from conquian_env.solver import UNKNOWN, Solver, best_value
-from conquian_env.state import PHASE_OVER, Phase
+from conquian_env.state import MAX_EVENTS, PHASE_OVER, Phase
 from tests.playing import playthroughs
 from tests.test_symmetries import moved, moved_actions, symmetries
 
@@ -167,7 +167,12 @@ def test_a_limit_leaves_values_unknown_and_never_wrong() -> None:
             found = Solver(limit=limit, memory=1 << 14).solve(game)
             unknown += found.value is None
             assert found.value in (None, right.value)
-            assert found.nodes <= (limit + 1) * (len(found.line) + 1)
+            assert found.nodes <= (limit + 1) * (MAX_EVENTS + 1)
+            if found.line:
+                end = game.copy()
+                for action in found.line:
+                    end.apply(action)
+                assert (end.is_over, end.returns()[0]) == (True, right.value)
             for action, value in found.actions.items():
                 assert value in (None, right.actions[action])
     assert 60 < unknown < 150
