@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from agents.agent import Agent, AgentError
 from agents.registry import make_agent
-from conquian_env import Batch, RuleSet, View, Views
+from conquian_env import Batch, Phase, RuleSet, View, Views
 from conquian_env.actions import NUM_ACTIONS
 from conquian_env.errors import OptionError
 from conquian_env.observation import LAYOUT
 from conquian_env.solver import UNKNOWN, Solver
 from conquian_env.worlds import decline_weights, redeal
 
+LEAST_DOUBT = 0.001  # with less, every world may seem impossible
 CANDIDATES = 4  # worlds dealt for each that is kept, so that likely ones can be
 
 
@@ -32,12 +33,14 @@ class Rollout:
     Args:
         worlds: in which each action is tried.
         policy: the agent that plays both seats on, by its spec.
-        doubt: how likely a seat is believed to decline a card that it could take, 0 < … ≤ 1; with
+        doubt: how likely a seat is believed to decline a card that it could take, 0.001 to 1; with
             1 all worlds are equally likely.
     """
 
-    def __init__(self, worlds: str = "100", policy: str = "greedy", doubt: str = "0.3") -> None:
-        self.worlds, self.doubt = whole("worlds", worlds), share("doubt", doubt)
+    def __init__(
+        self, worlds: str | int = 100, policy: str = "greedy", doubt: str | float = 0.3
+    ) -> None:
+        self.worlds, self.doubt = whole("worlds", worlds), number("doubt", doubt, LEAST_DOUBT, 1.0)
         self.policy = make_agent(policy)
 
     def act(self, views: Views) -> NDArray[np.int64]:
@@ -71,13 +74,13 @@ class PIMC:
 
     def __init__(
         self,
-        worlds: str = "10",
-        bias: str = "0.1",
+        worlds: str | int = 10,
+        bias: str | float = 0.1,
         base: str = "greedy",
-        doubt: str = "0.3",
-        limit: str = "300000",
+        doubt: str | float = 0.3,
+        limit: str | int = 300000,
     ) -> None:
-        self.worlds, self.doubt = whole("worlds", worlds), share("doubt", doubt)
+        self.worlds, self.doubt = whole("worlds", worlds), number("doubt", doubt, LEAST_DOUBT, 1.0)
         self.bias, self.limit = number("bias", bias), whole("limit", limit)
         self.base = make_agent(base)
 
@@ -87,7 +90,7 @@ class PIMC:
         return decide_each(views, self._decide, preferred)
 
     def _decide(self, view: View, rng: np.random.Generator, preferred: int) -> int:
-        if view.phase == "give":  # gifts are chosen unseen: nothing to solve
+        if view.phase == Phase.GIVE:  # gifts are chosen unseen: nothing to solve
             return preferred
         worlds = likely_worlds(view, self.worlds, self.doubt, rng)
         values, _ = solver_of(view.rules, self.limit).action_values(worlds.states())
@@ -141,14 +144,17 @@ class ISMCTS:
 
     def __init__(
         self,
-        simulations: str = "1000",
+        simulations: str | int = 1000,
         policy: str = "greedy",
-        doubt: str = "0.3",
-        explore: str = "1",
-        group: str = "100",
+        doubt: str | float = 0.3,
+        explore: str | float = 1,
+        group: str | int = 100,
     ) -> None:
         self.simulations, self.group = whole("simulations", simulations), whole("group", group)
-        self.doubt, self.explore = share("doubt", doubt), number("explore", explore)
+        self.doubt, self.explore = (
+            number("doubt", doubt, LEAST_DOUBT, 1.0),
+            number("explore", explore),
+        )
         self.policy = make_agent(policy)
 
     def act(self, views: Views) -> NDArray[np.int64]:
@@ -246,27 +252,20 @@ def solver_of(rules: RuleSet, limit: int) -> Solver:
         raise AgentError(f"pimc: {error}") from None
 
 
-def whole(name: str, text: str) -> int:
-    """A whole number from 1 in an agent's spec."""
-    if not text.isdecimal() or int(text) < 1:
-        raise AgentError(f"{name} must be a whole number from 1, not {text!r}")
+def whole(name: str, value: str | int) -> int:
+    """A whole number from 1, as an agent's spec writes it."""
+    text = str(value)
+    if not text.isdecimal() or not 1 <= int(text) < 1 << 40:
+        raise AgentError(f"{name} must be a whole number from 1, not {text!r:.60}")
     return int(text)
 
 
-def number(name: str, text: str) -> float:
-    """A number from 0 in an agent's spec."""
+def number(name: str, value: str | float, least: float = 0.0, most: float = 1e9) -> float:
+    """A number between bounds, as an agent's spec writes it."""
     try:
-        value = float(text)
+        found = float(value)
     except ValueError:
-        value = -1.0
-    if not 0.0 <= value < float("inf"):
-        raise AgentError(f"{name} must be a number from 0, not {text!r}")
-    return value
-
-
-def share(name: str, text: str) -> float:
-    """A number above 0 and up to 1 in an agent's spec."""
-    value = number(name, text)
-    if not 0.0 < value <= 1.0:
-        raise AgentError(f"{name} must be a number above 0 and up to 1, not {text!r}")
-    return value
+        found = float("nan")
+    if not least <= found <= most:
+        raise AgentError(f"{name} must be a number from {least:g} to {most:g}, not {value!r:.60}")
+    return found

@@ -10,7 +10,7 @@ import operator
 from typing import Any
 
 from conquian_env.cards import NUM_CARDS, card, card_ids, card_name
-from conquian_env.errors import IllegalActionError
+from conquian_env.errors import IllegalActionError, shown
 
 PASS, TAKE, FORCE = 0, 1, 2
 LAY = 3
@@ -42,7 +42,7 @@ def action_id(action: Any) -> int:
             return operator.index(action)
     except TypeError:
         pass
-    raise IllegalActionError(f"unknown action {action!r}: ids run from 0 to {NUM_ACTIONS - 1}")
+    raise IllegalActionError(f"unknown action {shown(action)}: ids run from 0 to {NUM_ACTIONS - 1}")
 
 
 def action_name(action: int) -> str:

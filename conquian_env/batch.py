@@ -1,5 +1,6 @@
 """Many games at once, both seats, for self-play: loops over rows; no rule is written here."""
 
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Self
@@ -11,7 +12,7 @@ from conquian_env import engine
 from conquian_env.actions import DISCARD, LAY, NUM_ACTIONS, PASS, action_name
 from conquian_env.cards import count, lowest
 from conquian_env.deal import seed_bits
-from conquian_env.errors import IllegalActionError, OptionError
+from conquian_env.errors import IllegalActionError, OptionError, shown
 from conquian_env.game import Game
 from conquian_env.jit import jit
 from conquian_env.melds import rulebook
@@ -175,6 +176,16 @@ def _observe(
 
 
 @jit
+def _are_legal(
+    legal: NDArray[np.int64], actions: NDArray[np.int64], out: NDArray[np.bool_]
+) -> None:
+    for i in range(len(actions)):
+        action = actions[i]
+        known = 0 <= action < NUM_ACTIONS
+        out[i] = known and engine.allows(legal[i, 0], legal[i, 1], action)
+
+
+@jit
 def _first_illegal(
     legal: NDArray[np.int64], index: NDArray[np.int64], actions: NDArray[np.int64]
 ) -> int:
@@ -251,8 +262,8 @@ class Batch:
         check_count("threads", threads)
         rows = np.zeros(num_games, STATE)
         if isinstance(seed, (Sequence, np.ndarray)):
-            if len(seed) != num_games:
-                raise OptionError(f"seed has {len(seed)} entries for {num_games} games")
+            if np.shape(seed) != (num_games,):
+                raise OptionError(f"seed must be one number or {num_games}, not {shown(seed)}")
             stride = 1
             rows["seed"] = [seed_bits(one) for one in seed]
             rows["deal"] = -stride
@@ -276,10 +287,19 @@ class Batch:
 
         Args:
             rules: a RuleSet or the name of a preset.
-            rows: dtype STATE [n], such as those of ``Game.to_state``; the batch owns them.
+            rows: dtype STATE [n], contiguous, such as those of ``Game.to_state``; the batch owns
+                them.
             skip_forced: as for ``Batch``; forced plies are played at once.
             threads: as for ``Batch``.
+
+        Raises:
+            OptionError: ``rows`` are no such array, or threads are no number from 1.
         """
+        if not isinstance(rows, np.ndarray) or rows.dtype != STATE or rows.ndim != 1:
+            raise OptionError(f"rows must be states of shape (n,), not {shown(rows)}")
+        if not rows.flags.c_contiguous or not len(rows):
+            raise OptionError("rows must be at least one, and contiguous")
+        check_count("threads", threads)
         batch = object.__new__(cls)
         batch._allocate(rule_set(rules), rows, (1, bool(skip_forced), False, None), threads)
         batch._run(_look, batch._all)
@@ -308,10 +328,14 @@ class Batch:
         self._outputs = (self._legal, observation, mask, self.actor, self.reward, self.done)
         self._all = np.arange(n)
         self.threads = threads
-        self._pool = ThreadPoolExecutor(threads - 1) if threads > 1 else None
+        self._start_pool()
         self.deal: NDArray[np.int64] = rows["deal"]
         self.ply: NDArray[np.int16] = rows["ply"]
         self.deal.flags.writeable = self.ply.flags.writeable = False
+
+    def _start_pool(self) -> None:
+        self._pool = ThreadPoolExecutor(self.threads - 1) if self.threads > 1 else None
+        self._process = os.getpid()
 
     def step(
         self,
@@ -351,6 +375,8 @@ class Batch:
             arrays = [array[part] for array in per_row]
             kernel(self._rows, self._books, *arrays, self._settings, self._outputs)
 
+        if self._process != os.getpid():  # a forked child has the pool, but not its threads
+            self._start_pool()
         size = -(-len(per_row[0]) // self.threads)
         waiting = [
             self._pool.submit(run, slice(size * k, size * (k + 1)))
@@ -406,6 +432,12 @@ class Batch:
         _observe(self._rows, rows, seats, words, events)
         return encode(words.view(np.uint8), encoding, events)
 
+    def are_legal(self, actions: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which actions (int64 [n]) are legal, whatever was written to ``mask``; bool [n]."""
+        legal = np.empty(self.num_games, np.bool_)
+        _are_legal(self._legal, actions, legal)
+        return legal
+
     def sample_actions(self, rng: np.random.Generator) -> NDArray[np.int64]:
         """Uniformly random legal actions, int64 [n]."""
         actions = np.empty(self.num_games, np.int64)
@@ -457,7 +489,7 @@ def action_array(actions: object, n: int) -> NDArray[np.int64]:
         chosen = np.ascontiguousarray(actions)
     except ValueError as error:  # lists of different lengths
         raise IllegalActionError(f"actions: {error}") from None
-    if chosen.shape != (n,) or chosen.dtype.kind not in "iu":
+    if chosen.shape != (n,) or (n > 0 and chosen.dtype.kind not in "iu"):
         raise IllegalActionError(
             f"actions must be integers of shape ({n},), not {chosen.dtype} of shape {chosen.shape}"
         )
@@ -467,7 +499,7 @@ def action_array(actions: object, n: int) -> NDArray[np.int64]:
 def check_count(name: str, number: object) -> None:
     """Refuse what is no whole number from 1, by name."""
     if isinstance(number, bool) or not isinstance(number, (int, np.integer)) or number < 1:
-        raise OptionError(f"{name} must be a whole number from 1, not {number!r}")
+        raise OptionError(f"{name} must be a whole number from 1, not {shown(number)}")
 
 
 def _check_array(name: str, array: object, dtype: type, shape: tuple[int, ...]) -> None:

@@ -8,7 +8,7 @@ rotations and exclusive ors of 32-bit words, which int64 holds exactly with the 
 import numpy as np
 from numpy.typing import NDArray
 
-from conquian_env.errors import SeedError
+from conquian_env.errors import SeedError, shown
 from conquian_env.jit import jit
 
 WORD = 0xFFFFFFFF
@@ -80,7 +80,7 @@ def seed_bits(seed: int) -> int:
         SeedError: the seed is no integer from 0 to 2**64 - 1.
     """
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
-        raise SeedError(f"seed must be a whole number, not {seed!r}")
+        raise SeedError(f"seed must be a whole number, not {shown(seed)}")
     if not 0 <= seed < 1 << 64:
         raise SeedError(f"seed {seed} is outside 0 to 2**64 - 1")
     return int(np.array(int(seed), np.uint64).view(np.int64))

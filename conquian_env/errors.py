@@ -35,3 +35,8 @@ class OptionError(ConquianError, ValueError):
 
 class RenderError(ConquianError, RuntimeError):
     """A picture that cannot be drawn: pygame is missing, or a display for its window."""
+
+
+def shown(value: object) -> str:
+    """A value as an error's one line names it: its repr without line breaks, cut."""
+    return " ".join(repr(value).split())[:60]

@@ -73,6 +73,8 @@ class GameRecord:
         _check("version", (self.version,), 1, str)
         _check("actions", self.actions, None, int)
         _check("notes", self.notes, len(self.actions) if self.notes else 0, dict)
+        if not _is_json(list(self.notes)):
+            raise RecordError("notes must hold what JSON can write and read again")
         for name, number in (("seed", self.seed), ("deal", self.deal)):
             if type(number) is not int:
                 raise RecordError(f"{name} must be a whole number, not {number!r}")
@@ -316,6 +318,14 @@ def _check(name: str, values: object, count: int | None, kind: type) -> None:
         raise RecordError(f"{name} must be {number} of type {kind.__name__}, not {values!r:.60}")
     if kind is str and any(map(_unwritable, values)):
         raise RecordError(f"{name}: {values!r:.60} cannot be written as UTF-8")
+
+
+def _is_json(values: object) -> bool:
+    """Whether JSON gives the values back as they were."""
+    try:
+        return bool(json.loads(json.dumps(values, allow_nan=False)) == values)
+    except (TypeError, ValueError, RecursionError):
+        return False
 
 
 def _unwritable(text: str) -> bool:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from conquian_env import engine
 from conquian_env.actions import DISCARD, LAY, NUM_ACTIONS, PASS
 from conquian_env.cards import NUM_CARDS, lowest
-from conquian_env.errors import OptionError
+from conquian_env.errors import OptionError, shown
 from conquian_env.game import Game
 from conquian_env.jit import fix_signature, jit
 from conquian_env.melds import RULEBOOK, rulebook
@@ -222,7 +222,7 @@ class Solver:
 
     Args:
         rules: a RuleSet or the name of a preset; ``draw="double"`` is refused.
-        limit: positions to look at in one solution; what they leave open is unknown.
+        limit: positions to look at for each decision; what they leave open is unknown.
         memory: positions remembered, a power of two; 32 bytes each.
 
     Raises:
@@ -235,8 +235,11 @@ class Solver:
         self.rules, self.limit = rule_set(rules), limit
         if self.rules.deals_a_game > 1:
             raise OptionError('draw="double": the deals to come are not known, nothing to solve')
-        if limit < 1 or memory < 1 or memory & (memory - 1):
-            raise OptionError(f"limit={limit}, memory={memory}: from 1, memory a power of two")
+        for name, number in (("limit", limit), ("memory", memory)):
+            if type(number) is not int or not 1 <= number < 1 << 62:
+                raise OptionError(f"{name} must be a whole number from 1, not {shown(number)}")
+        if memory & (memory - 1):
+            raise OptionError(f"memory must be a power of two, not {memory}")
         ascending = replace(self.rules, lay_order="ascending")
         self._books = np.concatenate([rulebook(self.rules), rulebook(ascending)])
         self._memory = np.zeros((memory, 4), np.int64)
@@ -248,7 +251,8 @@ class Solver:
         """The value of every action in many positions.
 
         Args:
-            rows: dtype STATE [n], every card known; they are played on: give copies.
+            rows: dtype STATE [n], every card known, in any phase but ``give``; they are played on:
+                give copies.
 
         Returns:
             int8 [n, 83], for seat 0, ``UNKNOWN`` for what is not legal or was left open by the

@@ -205,7 +205,7 @@ class Views:
             next((e & CODE_MASK for e in gifts if e >> SEAT_BIT == who), GAVE) for who in range(2)
         )
         first_to_act = (sizes["stake"].bit_length() - 1) % 2  # who starts a deal, see rule 6
-        seat = first_to_act ^ events[0] >> SEAT_BIT if events else 0
+        seat = first_to_act ^ (events[0] >> SEAT_BIT if events else 0)
         public = [GAVE | event & SEAT_FLAG for event in gifts] + events[len(gifts) :]
         return View(
             rules=self.rules,

@@ -136,7 +136,9 @@ def _weigh(
         while row["events"] > 0:
             row["events"] -= 1
             event = int(np.int64(row["history"][row["events"]]))  # as uint8 it would make floats
-            if _show_face_up(row) and event == seat << SEAT_BIT | PASS:
+            if not _show_face_up(row):  # a history that began in the middle, in a position
+                break
+            if event == seat << SEAT_BIT | PASS:
                 card, hand, table = bit(row["face_up"]), row["hand"][seat], row["table"][seat]
                 if not _asked(row, seat, books[0]) and can_take(card, table, hand, books[0]):
                     weights[i] *= doubt

@@ -17,14 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents import Agent, make_agent
+from agents.agent import AgentError
 from conquian_env import Game, GameRecord, action_name
+from conquian_env.deal import seed_bits
 from conquian_env.errors import ConquianError, OptionError
 from conquian_env.record import read_records, replay, write_records
 from conquian_env.seeds import derive
 from conquian_env.solver import NODE_LIMIT, UNKNOWN, Solver
 from conquian_env.state import Phase
 from conquian_env.worlds import redeal
-from training.match import ask
+from training.match import ask, check_plays
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Analyst:
         worlds: deals to solve for each decision.
         agents: by spec; what they would do is noted.
         seed: of worlds and agents.
-        limit: positions to look at in one solution; what is left open is noted as null.
+        limit: positions to look at in one solution; what is left open, in any world, is null.
     """
 
     worlds: int = 50
@@ -57,6 +59,8 @@ class Analyst:
         """
         solver = Solver(record.rules, self.limit)
         agents = {spec: make_agent(spec) for spec in self.agents}
+        for spec, agent in agents.items():
+            check_plays(spec, agent, record.rules)
         decisions = zip(replay(record), record.actions, strict=False)
         notes = [self._note(game, action, solver, agents) for game, action in decisions]
         return replace(record, notes=tuple(notes))
@@ -69,8 +73,9 @@ class Analyst:
             return {}
         note: dict[str, Any] = {} if game.phase == Phase.GIVE else self._values(game, solver)
         if note:
-            means = note["means"]
-            note["loss"] = round(max(means.values()) - means[action_name(action)], 4)
+            known = [mean for mean in note["means"].values() if mean is not None]
+            mean = note["means"][action_name(action)]
+            note["loss"] = None if mean is None else round(max(known) - mean, 4)
         seeds = derive("analyse", self.seed, np.array([game.ply]), np.array([game.actor]))
         note["agents"] = {
             spec: named(chances(spec, agent, game, seeds), legal) for spec, agent in agents.items()
@@ -83,11 +88,15 @@ class Analyst:
         rng = np.random.default_rng((self.seed, game.ply))
         worlds = redeal(game.view(game.actor), rng, self.worlds)
         values, _ = solver.action_values(worlds.states())
-        mean = np.where(values == UNKNOWN, 0, values).mean(axis=0)
+        sign, means = 1 if game.actor == 0 else -1, {}
+        for action in game.legal_actions():
+            known = values[:, action][values[:, action] != UNKNOWN]
+            mean = round(sign * float(known.mean()), 4) if len(known) == self.worlds else None
+            means[action_name(action)] = mean
         return {
             "value": true.value,
             "values": {action_name(action): value for action, value in true.actions.items()},
-            "means": named(mean if game.actor == 0 else -mean, game.legal_actions()),
+            "means": means,
         }
 
 
@@ -99,23 +108,25 @@ def named(values: NDArray[Any], legal: list[int]) -> dict[str, float]:
 def chances(spec: str, agent: Agent, game: Game, seeds: NDArray[np.uint64]) -> NDArray[Any]:
     """How likely an agent plays each action, [83]."""
     views = game.views(seeds)
-    if hasattr(agent, "probabilities"):
-        probabilities: NDArray[Any] = agent.probabilities(views)[0]
-        return probabilities
     played = np.zeros(views.mask.shape[1])
-    played[ask(spec, agent, views)[0]] = 1.0
+    if not hasattr(agent, "probabilities"):
+        played[ask(spec, agent, views)[0]] = 1.0
+        return played
+    try:
+        played[:] = agent.probabilities(views)[0]
+    except Exception as error:
+        raise AgentError(f"agent {spec} failed: {error!r}") from error
     return played
 
 
 def mistakes(record: GameRecord) -> Iterator[str]:
     """The decisions of an annotated record that gave something away, the worst first."""
-    found = [
-        (note["loss"], ply) for ply, note in enumerate(record.notes) if note.get("loss", 0.0) > 0.0
-    ]
+    found = [(note["loss"], ply) for ply, note in enumerate(record.notes) if note.get("loss")]
     seats = [game.actor for game in replay(record)]
     for loss, ply in sorted(found, key=lambda pair: (-pair[0], pair[1])):
         note, name = record.notes[ply], action_name(record.actions[ply])
-        best = max(note["means"], key=note["means"].get)
+        means = {other: mean for other, mean in note["means"].items() if mean is not None}
+        best = max(means, key=lambda other: means[other])
         yield (
             f"ply {ply + 1}, seat {seats[ply]}: {name} gives away {loss:.2f} on the average "
             f"({best} is better); cards known, {note['values'][name]} of {note['value']}"
@@ -135,13 +146,18 @@ def main(arguments: list[str] | None = None) -> int:
         if options.worlds < 1:
             raise OptionError(f"worlds must be at least 1, not {options.worlds}")
         analyst = Analyst(options.worlds, tuple(options.agents), options.seed)
+        seed_bits(options.seed)
+        records, out = read_records(options.file), options.out or options.file
+        for record in records:
+            Solver(record.rules, memory=1)  # rules without values are refused before the work
+        out.parent.resolve(strict=True)
         annotated = []
-        for number, record in enumerate(read_records(options.file), 1):
+        for number, record in enumerate(records, 1):
             annotated.append(analyst.annotate(record))
             print(f"{options.file}, line {number}: {record.heading} | {record.result}")
             for line in mistakes(annotated[-1]):
                 print(f"  {line}")
-        write_records(options.out or options.file, annotated)
+        write_records(out, annotated)
     except (ConquianError, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

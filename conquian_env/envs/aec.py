@@ -13,7 +13,14 @@ from pettingzoo.utils.wrappers import (
 )
 
 from conquian_env.actions import NUM_ACTIONS
-from conquian_env.envs.options import MaskLocation, copied_game, first_game, observation_space
+from conquian_env.envs.options import (
+    MaskLocation,
+    Place,
+    copied_game,
+    first_game,
+    lead,
+    observation_space,
+)
 from conquian_env.envs.picture import Perspective, Picture, RenderMode
 from conquian_env.errors import ConquianError, IllegalActionError, OptionError
 from conquian_env.game import Game
@@ -92,6 +99,7 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
             agent: spaces.Discrete(NUM_ACTIONS) for agent in AGENTS
         }
         self._game: Game | None = None
+        self._place: Place | None = None
         self._forfeited: AgentID | None = None
         self._picture = Picture(render_mode, perspective, self.metadata["render_fps"])
 
@@ -122,7 +130,8 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
         Raises:
             ConquianError: the seed or an option is out of range; the game goes on as it was.
         """
-        self._begin(first_game(self.rules, seed, options, self._game))
+        game, self._place = first_game(self.rules, seed, options, self._place)
+        self._begin(game)
 
     def set_state(self, game: Game) -> None:
         """Go on from a copy of ``game``, as a new episode."""
@@ -131,7 +140,7 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
     def _begin(self, game: Game) -> None:
         self._game = game
         self._forfeited = None
-        self._potential = self._count_out()
+        self._potential = 0.0
         self.agents = list(AGENTS)
         self.rewards = dict.fromkeys(AGENTS, 0.0)
         self._cumulative_rewards = dict.fromkeys(AGENTS, 0.0)
@@ -158,7 +167,7 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
         if game.is_over:
             self._end(game.returns()[0])
         elif self.shaping:
-            self._pay(0.0, self._count_out())
+            self._pay(0.0, lead(game, 0))
         self._after_move()
 
     def forfeit(self, agent: AgentID) -> None:
@@ -180,11 +189,6 @@ class raw_env(AECEnv[AgentID, Observation, int | None]):  # noqa: N801  # Pettin
             self._potential = potential
         self.rewards = {AGENTS[0]: won, AGENTS[1]: -won}
         self._accumulate_rewards()
-
-    def _count_out(self) -> float:
-        """The potential of seat 0: cards on its table less the other's, as a part of the target."""
-        own, other = (len(self.game.table(seat)) for seat in range(2))
-        return (own - other) / self.rules.target
 
     def _after_move(self) -> None:
         self.agent_selection = AGENTS[self.game.actor]

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conquian_env.envs.options import check_option
-from conquian_env.errors import OptionError
+from conquian_env.errors import OptionError, shown
 from conquian_env.jit import jit
 from conquian_env.seeds import draw, key
 from conquian_env.view import Views, legal_choices
@@ -56,7 +56,7 @@ def make_opponent(spec: "str | Opponent") -> Opponent:
     Raises:
         OptionError: there is no such class, or it has no ``act``.
     """
-    if spec == "random":
+    if isinstance(spec, str) and spec == "random":
         return Uniform()
     made: object = spec
     if isinstance(spec, str):
@@ -66,7 +66,9 @@ def make_opponent(spec: "str | Opponent") -> Opponent:
         except (ImportError, AttributeError, ValueError, TypeError) as error:
             raise OptionError(f"opponent {spec!r}: {error}") from error
     if isinstance(made, type) or not isinstance(made, Opponent):
-        raise OptionError(f"opponent must have act(views), be 'random' or 'module:Class': {spec!r}")
+        raise OptionError(
+            f"opponent must have act(views), be 'random' or 'module:Class': {shown(spec)}"
+        )
     return made
 
 

@@ -11,8 +11,10 @@ from conquian_env.actions import NUM_ACTIONS, PASS, action_id
 from conquian_env.envs.opponent import Opponent, Opposition, SeatChoice
 from conquian_env.envs.options import (
     MaskLocation,
+    Place,
     check_option,
     first_game,
+    lead,
     observation_space,
 )
 from conquian_env.envs.picture import Perspective, Picture, RenderMode
@@ -23,6 +25,7 @@ from conquian_env.rules import RuleSet, rule_set
 
 IllegalMove = Literal["lose", "raise"]
 Observation = dict[str, NDArray[Any]] | NDArray[np.uint8]
+FORFEITED = "the learner chose an illegal action and loses"
 ONLY = np.zeros(1, np.int64)  # the row of the one game
 
 
@@ -81,6 +84,7 @@ class ConquianEnv(gymnasium.Env[Observation, np.int64]):
         self._opposition = Opposition(opponent, seat)
         self._picture = Picture(render_mode, perspective, self.metadata["render_fps"])
         self._game: Game | None = None
+        self._place: Place | None = None
         self._over = False
         self._note = ""
         self.seat = 0
@@ -105,12 +109,14 @@ class ConquianEnv(gymnasium.Env[Observation, np.int64]):
         Raises:
             ConquianError: the seed or an option is out of range; the game goes on as it was.
         """
-        game = first_game(self.rules, seed, options, self._game)
+        game, self._place = first_game(self.rules, seed, options, self._place)
         super().reset(seed=None if seed is None else int(seed))
-        self._opposition.reseed(1, ONLY, [game.seed if seed is None else seed])
-        self.seat = int(self._opposition.seats(ONLY, np.array([game.deal]))[0])
+        own_seed, deal = self._place
+        self._opposition.reseed(1, ONLY, [own_seed])
+        self._deals = np.array([deal])
+        self.seat = int(self._opposition.seats(ONLY, self._deals)[0])
         self._game, self._over, self._note = game, False, ""
-        self._potential = self._count_out()
+        self._potential = 0.0
         self._play_on()
         self._picture.follow(game, self._note, self.seat)
         return self._observe(), self._info()
@@ -123,22 +129,22 @@ class ConquianEnv(gymnasium.Env[Observation, np.int64]):
                 number; nothing changed.
             ConquianError: the episode is over.
         """
-        game = self.game
+        game = self._on_turn()
         if self._over:
             raise ConquianError("the deal is over: reset to deal again")
         number = action_id(action)
         try:
             self._answer(number)
-        except IllegalActionError as error:
+        except IllegalActionError:
             if self.illegal == "raise":
                 raise
-            won, self._over, self._note = -float(game.stake), True, f"illegal: {error}"
+            won, self._over, self._note = -float(game.stake), True, FORFEITED
         else:
             self._play_on()
             won, self._over = game.returns()[self.seat], game.is_over
         reward = won
         if self.shaping:
-            before, self._potential = self._potential, 0.0 if self._over else self._count_out()
+            before, self._potential = self._potential, 0.0 if self._over else lead(game, self.seat)
             reward += self._potential - before
         self._picture.follow(game, self._note, self.seat)
         return self._observe(), reward, self._over, False, self._info()
@@ -159,15 +165,23 @@ class ConquianEnv(gymnasium.Env[Observation, np.int64]):
                 game.apply(legal[0])
             elif game.actor != self.seat:
                 ply = np.array([game.ply])
-                seeds = self._opposition.seeds(ONLY, np.array([game.deal]), ply)
+                seeds = self._opposition.seeds(ONLY, self._deals, ply)
                 game.apply(int(self._opposition.act(game.views(seeds))[0]))
             else:
                 return
 
+    def _on_turn(self) -> Game:
+        """The game, if it waits for the learner or is over; it does not if the opponent failed."""
+        game = self.game
+        if not game.is_over and game.actor != self.seat:
+            raise ConquianError("the opponent failed in its turn: reset to deal again")
+        return game
+
     def action_masks(self) -> NDArray[np.bool_]:
         """The legal actions, bool [83], as sb3-contrib wants them; when all is over, ``pass``."""
-        if not (self._over or self.game.is_over):
-            return self.game.legal_mask().view(np.bool_)
+        game = self._on_turn()
+        if not (self._over or game.is_over):
+            return game.legal_mask().view(np.bool_)
         mask = np.zeros(NUM_ACTIONS, np.bool_)
         mask[PASS] = True
         return mask
@@ -183,11 +197,6 @@ class ConquianEnv(gymnasium.Env[Observation, np.int64]):
         if self.mask_location != "obs":
             info["action_mask"] = self.action_masks().view(np.int8)
         return info
-
-    def _count_out(self) -> float:
-        """The potential: cards on the learner's table less the other's, as a part of the target."""
-        own, other = len(self.game.table(self.seat)), len(self.game.table(1 - self.seat))
-        return (own - other) / self.rules.target
 
     def render(self) -> str | NDArray[np.uint8] | None:
         """Text in mode ``ansi``, uint8 [720, 1280, 3] in ``rgb_array``; None in ``human``."""

@@ -16,7 +16,7 @@ from conquian_env.envs.opponent import Opponent, Opposition, SeatChoice
 from conquian_env.envs.options import MaskLocation, check_option, observation_space, random_seed
 from conquian_env.envs.picture import Perspective, Picture, RenderMode
 from conquian_env.envs.single import IllegalMove, Observation
-from conquian_env.errors import ConquianError, IllegalActionError, OptionError
+from conquian_env.errors import ConquianError, IllegalActionError, OptionError, shown
 from conquian_env.observation import LAYOUT, Encoding
 from conquian_env.rules import RuleSet, rule_set
 
@@ -122,9 +122,11 @@ class ConquianVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]])
         return self._observe(), self._info()
 
     def _reset_mask(self, options: dict[str, Any] | None) -> Bools:
+        if options is not None and not isinstance(options, dict):
+            raise OptionError(f"options must be a dict, not {shown(options)}")
         chosen = (options or {}).get("reset_mask", np.ones(self.num_envs, np.bool_))
         if not isinstance(chosen, np.ndarray) or chosen.dtype != np.bool_:
-            raise OptionError(f"reset_mask must be an array of bool, not {chosen!r:.60}")
+            raise OptionError(f"reset_mask must be an array of bool, not {shown(chosen)}")
         if chosen.shape != (self.num_envs,) or not chosen.any():
             raise OptionError(f"reset_mask must choose among {self.num_envs} games")
         if not self._seeded and not chosen.all():
@@ -202,15 +204,20 @@ class ConquianVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]])
 
     def _checked(self, actions: NDArray[np.int64]) -> tuple[NDArray[np.int64], Bools]:
         """The actions, and which of them are legal."""
-        if not self._seeded:
-            raise ConquianError("reset the environment before using it")
+        self._check_turns()
         if self.autoreset_mode == AutoresetMode.DISABLED and self._over.any():
             over = np.flatnonzero(self._over).tolist()
             raise ConquianError(f"games {over} are over: reset them with reset_mask")
         chosen = action_array(actions, self.num_envs)
-        inside = (chosen >= 0) & (chosen < NUM_ACTIONS)
-        legal = inside & self._batch.mask[self._all, np.where(inside, chosen, 0)]
-        return chosen, legal
+        return chosen, self._batch.are_legal(chosen)
+
+    def _check_turns(self) -> None:
+        """Every game waits for the learner or is over, unless the opponent failed in it."""
+        if not self._seeded:
+            raise ConquianError("reset the environment before using it")
+        batch = self._batch
+        if ((batch.actor != self.seats) & ~batch.done).any():
+            raise ConquianError("the opponent failed in its turn: reset to deal again")
 
     def _deal(self, chosen: Bools) -> None:
         if chosen.any():
@@ -243,11 +250,13 @@ class ConquianVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]])
             last[i] = seen[place] if self.mask_location == "info" else both
         info |= {name: over.copy() for name in info if name.startswith("_")}
         return {
-            "final_obs": last, "_final_obs": over, "final_info": info, "_final_info": over,
+            "final_obs": last, "_final_obs": over.copy(),
+            "final_info": info, "_final_info": over.copy(),
         }  # fmt: skip
 
     def action_masks(self) -> Bools:
         """The legal actions, bool [num_envs, 83]; ``pass`` alone where all is over."""
+        self._check_turns()
         mask = self._batch.mask.copy() if self.copy else self._batch.mask
         mask[self._forfeited] = False
         mask[self._forfeited, PASS] = True
@@ -276,6 +285,7 @@ class ConquianVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]])
 
     def render(self) -> tuple[str | NDArray[np.uint8] | None, ...]:  # type: ignore[override]
         """For each game, text in mode ``ansi`` or uint8 [720, 1280, 3] in ``rgb_array``."""
+        self._check_turns()
         games = map(self._batch.game, range(self.num_envs))
         return tuple(
             self._picture.draw(game, "", int(seat))
