@@ -12,6 +12,7 @@ from agents.agent import Agent, AgentError
 KNOWN = {
     "random": "agents.random:Random",
     "greedy": "agents.heuristic:Greedy",
+    "expert": "agents.expert:Expert",
     "ppo": "agents.policy:Policy",
 }
 OPTION = re.compile(r"(?:(?P<rest>.*),)?(?P<name>\w+)=(?P<value>[^,]*)")
