@@ -188,6 +188,9 @@ def _takes(face_up: int, turned: bool, sight: Sight, book: np.void, desk: Desk) 
 def _turn(lays: int, sight: Sight, book: np.void, desk: Desk) -> int:
     """The next lay, or the discard: all of the hand if that wins, else by ``_best_turn``."""
     own = sight.hand | sight.table
+    if lays:  # where ids must ascend, other cards may be laid after these
+        above = sight.hand & -(lays & -lays)
+        lays = reach(sight.table, sight.table | above, book) & above
     if lays == sight.hand and count(own) == int(book["target"]) and is_legal_table(own, book):
         return LAY + lowest(lays)
     _, lay, card_id = _best_turn(lays, sight, book, desk)
