@@ -1,10 +1,15 @@
 """``expert``: rules without search, most of which count *ways* to a final table.
 
-A way is a legal table of ``target`` cards (rule 5.1) that holds all that the own table holds now and
-is made of own cards but for one to three that may still come, being neither dead nor melded. The
-*hope* in a position sums its ways, each by the chance that its missing cards come.
+A way is a legal table that would win (rule 5.1): it holds all that the own table holds now and is
+made of own cards but for one to three that may still come, being neither dead nor melded. Each of
+its combinations has two own cards or more, for no other could be begun. The *hope* in a position
+sums its ways, each by the chance that its missing cards come.
 
+| rule | function | without it, v `greedy` | v itself with it |
+| --- | --- | ---: | ---: |
 TABLE
+
+Scores in 20,000 mirrored deals of `classic`, ±0.007 and less; the constants were tuned on others.
 """
 
 from functools import lru_cache

@@ -16,7 +16,7 @@ from conquian_env.view import views_of
 from tests.playing import playthroughs
 
 RULES = RuleSet()
-SPECS = ["random", "greedy", "ppo:{policy}", "ppo:{policy},sample=true"]
+SPECS = ["random", "greedy", "expert", "ppo:{policy}", "ppo:{policy},sample=true"]
 
 
 class First:
