@@ -5,11 +5,22 @@ made of own cards but for one to three that may still come, being neither dead n
 its combinations has two own cards or more, for no other could be begun. The *hope* in a position
 sums its ways, each by the chance that its missing cards come.
 
-| rule | function | without it, v `greedy` | v itself with it |
+| rule | in | v `greedy` | v without |
 | --- | --- | ---: | ---: |
-TABLE
+| Win when a take wins. | `_takes`, `_turn` | | |
+| Discard what costs least hope. | `_best_turn` | 0.153 | 0.146 |
+| Count ways with two or three cards missing, too. | `MOST_MISSING` | 0.130 | 0.115 |
+| Those with three, too. | `MOST_MISSING` | 0.032 | 0.031 |
+| Decline what leaves less hope than passing. | `_takes` | 0.115 | 0.066 |
+| Lay no more than must be: the rest can be laid later. | `_best_turn` | 0.063 | 0.085 |
+| Do not discard what the other table absorbs. | `_feeding` | 0.046 | 0.022 |
+| Nor pass it, if taking it costs little. | `_takes` | 0.004 | 0.001 |
+| Prefer linked cards, as `greedy` does. | `_weigh_discards` | 0.036 | 0.032 |
+| Insist, unless the other seat then wins. | `_insists` | 0 | 0.028 |
 
-Scores in 20,000 mirrored deals of `classic`, ±0.007 and less; the constants were tuned on others.
+The numbers are what the score against `greedy` loses without the rule, and the score of all rules
+against all but this one (20,000 mirrored deals of `classic`, each ±0.007 or less). The constants
+were tuned on other deals; each of them half or twice as large scores less, by at most 0.01.
 """
 
 from functools import lru_cache

@@ -185,10 +185,10 @@ print(DISABLED, *map(digest, {presets}))
 
 @pytest.mark.slow
 def test_it_beats_greedy_by_a_wide_margin() -> None:
-    """+0.24 is known, with a standard error of 0.007 for 5,000 deals.
+    """+0.235 is known, with a standard error of 0.007 for 5,000 deals.
 
-    The lower bound, 3.7 of them below the mean, is exceeded by a player of +0.05 in one of 10,000
-    matches; one of +0.24 misses it never.
+    A player of +0.05 would pass in one of 10,000 matches, by 3.7 standard errors; one of +0.235
+    never fails.
     """
     greedy = ("greedy", make_agent("greedy"))
     scores = play_match(("expert", EXPERT), greedy, RuleSet(), 5000, 6).pair_scores
