@@ -2,7 +2,7 @@
 
 A way is a legal table that would win (rule 5.1): it holds all that the own table holds now and is
 made of own cards but for one to three that may still come, being neither dead nor melded. Each of
-its combinations has two own cards or more, for no other could be begun. The *hope* in a position
+its combinations has two own cards or more: others are hard to begin. The *hope* in a position
 sums its ways, each by the chance that its missing cards come.
 
 | rule | in | v `greedy` | v without |
