@@ -16,7 +16,7 @@ LINK_BOTH_OWN, LINK_ONE_OWN, LINK_NONE_OWN = 25, 6, 1
 
 
 @lru_cache(maxsize=64)
-def _partners(rules: RuleSet) -> NDArray[np.int64]:
+def partner_table(rules: RuleSet) -> NDArray[np.int64]:
     """The other two cards of each three-card combination by card: int64 [40, k], 0 fills up."""
     threes = [combo for combo in combinations(rules) if combo.bit_count() == 3]
     by_card = [[t & ~(1 << c) for t in threes if t >> c & 1] for c in range(NUM_CARDS)]
@@ -27,7 +27,7 @@ def _partners(rules: RuleSet) -> NDArray[np.int64]:
 
 
 @jit
-def _links(partners: NDArray[np.int64], own: int, unseen: int) -> int:
+def count_links(partners: NDArray[np.int64], own: int, unseen: int) -> int:
     """How much a card's live combinations are worth."""
     links = 0
     for pair in partners:
@@ -71,7 +71,7 @@ def _least_linked(hand: int, own: int, unseen: int, partners: NDArray[np.int64])
     while hand:
         card_id = lowest(hand)
         hand &= hand - 1
-        links = _links(partners[card_id], own, unseen)
+        links = count_links(partners[card_id], own, unseen)
         if links < fewest:
             best, fewest = card_id, links
     return DISCARD + best
@@ -85,6 +85,6 @@ class Greedy:
         actions = np.empty(len(views), np.int64)
         _greedy(
             views.mask, views.hand, views.table, views.other_table, views.dead,
-            _partners(views.rules), actions,
+            partner_table(views.rules), actions,
         )  # fmt: skip
         return actions

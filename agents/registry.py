@@ -12,6 +12,7 @@ from agents.agent import Agent, AgentError
 KNOWN = {
     "random": "agents.random:Random",
     "greedy": "agents.heuristic:Greedy",
+    "expert": "agents.expert:Expert",
     "rollout": "agents.search:Rollout",
     "pimc": "agents.search:PIMC",
     "ismcts": "agents.search:ISMCTS",

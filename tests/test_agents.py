@@ -19,6 +19,7 @@ RULES = RuleSet()
 SPECS = [
     "random",
     "greedy",
+    "expert",
     "rollout:worlds=3",
     "pimc:worlds=1,limit=2000",
     "ismcts:simulations=8,group=4",
