@@ -262,8 +262,10 @@ class Batch:
         check_count("threads", threads)
         rows = np.zeros(num_games, STATE)
         if isinstance(seed, (Sequence, np.ndarray)):
-            if np.shape(seed) != (num_games,):
-                raise OptionError(f"seed must be one number or {num_games}, not {shown(seed)}")
+            if isinstance(seed, np.ndarray) and seed.ndim != 1:
+                raise OptionError(f"seed must be a number or a list of them, not {shown(seed)}")
+            if len(seed) != num_games:
+                raise OptionError(f"seed has {len(seed)} entries for {num_games} games")
             stride = 1
             rows["seed"] = [seed_bits(one) for one in seed]
             rows["deal"] = -stride

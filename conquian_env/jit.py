@@ -3,6 +3,7 @@
 import hashlib
 import os
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -14,14 +15,12 @@ R = TypeVar("R")
 DISABLED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
-def _sources_digest() -> str:
+@cache
+def _sources_digest(folder: Path) -> str:
     digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
+    for path in sorted(folder.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
-
-
-SOURCES_DIGEST = _sources_digest()
 
 
 def jit(function: Callable[P, R]) -> Callable[P, R]:
@@ -37,7 +36,8 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
         # numba looks at the function's own file only, and would go on using a compiled rule
         # after the rule changed in another one: the stamp must hold every source.
         index = compiled._cache._cache_file
-        index._source_stamp = (index._source_stamp, SOURCES_DIGEST)
+        folders = Path(__file__).parent, Path(function.__code__.co_filename).parent
+        index._source_stamp = (index._source_stamp, *map(_sources_digest, folders))
     except (RuntimeError, AttributeError):  # no writable folder, or a numba that keeps it elsewhere
         compiled = njit(nogil=True)(function)
     return compiled  # type: ignore[no-any-return]  # numba ships no types

@@ -6,11 +6,27 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from conquian_env import Game, GameRecord, action_name, solve
+from conquian_env import Game, GameRecord, RuleSet, Views, action_name, solve
 from conquian_env.errors import OptionError, RecordError
 from conquian_env.record import read_records, replay, write_records
 from tests.playing import random_actions
 from training.analyse import Analyst, main, mistakes
+
+
+class Broken:
+    """Has probabilities for nothing."""
+
+    def act(self, views: Views) -> np.ndarray:
+        return views.mask.argmax(axis=1)
+
+    def probabilities(self, views: Views) -> list[list[float]]:
+        return [[1.0]] if len(views) > 1 else []
+
+
+class Other(Broken):
+    """Plays other rules only."""
+
+    rules = RuleSet(deal=8)
 
 
 def played(rules: str, seed: int) -> GameRecord:
@@ -86,6 +102,10 @@ def test_the_command_writes_the_notes(tmp_path: Path, capsys: pytest.CaptureFixt
     [
         (["--worlds", "0"], "worlds must be at least 1"),
         (["--agents", "nobody"], "unknown agent 'nobody'"),
+        (["--agents", "tests.test_analyse:Broken"], "agent tests.test_analyse:Broken failed"),
+        (["--agents", "tests.test_analyse:Other"], "plays"),
+        (["--seed", "-1"], "seed -1"),
+        (["--out", "no/such/folder/x.jsonl"], "no/such"),
     ],
 )
 def test_bad_arguments_change_nothing(
@@ -113,3 +133,16 @@ def test_notes_are_one_table_for_each_action(notes: object) -> None:
     values = json.loads(record.to_json())
     with pytest.raises(RecordError, match="notes"):
         GameRecord.from_json(json.dumps(values | {"notes": notes}))
+
+
+def test_what_the_limit_leaves_open_is_null() -> None:
+    notes = [note for note in Analyst(worlds=2, limit=1).annotate(played("nano", 1)).notes if note]
+    assert any(note["value"] is None for note in notes)
+    assert any(None in note["means"].values() for note in notes)
+
+
+@pytest.mark.parametrize("note", [{"x": float("nan")}, {1: 2}, {"x": (1,)}, {"x": object()}])
+def test_notes_are_what_json_gives_back(note: dict) -> None:
+    record = played("nano", 1)
+    with pytest.raises(RecordError, match="notes must hold"):
+        GameRecord(record.rules, record.actions, record.seed, notes=(note,) * len(record.actions))

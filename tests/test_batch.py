@@ -3,6 +3,8 @@
 import copy
 import pickle
 import re
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -844,3 +846,45 @@ SEAT = np.zeros(1, np.int8)
 def test_what_nobody_can_see(index: Any, seats: Any, encoding: Any, message: str) -> None:
     with pytest.raises(OptionError, match=message):
         somewhere().observe(index, seats, encoding)
+
+
+# --- processes ---
+
+
+def test_a_forked_child_steps_on_threads_of_its_own() -> None:
+    """The pool's threads stay with the parent; a child that waited for them would hang."""
+    code = """
+import os, warnings
+import numpy as np
+from conquian_env import Batch
+warnings.simplefilter("ignore")  # Python warns of forks of processes with threads
+batch, rng = Batch(64, seed=1, threads=2), np.random.default_rng(0)
+batch.step(batch.sample_actions(rng))
+child = os.fork()
+batch.step(batch.sample_actions(rng))
+if child == 0:
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=True
+    )
+    assert done.stdout == "0\n"
+
+
+def test_states_are_checked() -> None:
+    rows = Batch(4).states()
+    for wrong in (rows[::2], rows.reshape(2, 2), rows["deal"], rows[:0], "rows"):
+        with pytest.raises(OptionError, match="rows must be"):
+            Batch.from_states("classic", wrong)
+    with pytest.raises(OptionError, match="threads"):
+        Batch.from_states("classic", rows, threads=0)
+    with pytest.raises(OptionError, match="seed must be a number or a list"):
+        Batch(2, seed=np.array(3))
+
+
+def test_no_rows_can_be_stepped() -> None:
+    batch = somewhere()
+    before = everything(batch)
+    batch.step([], np.array([], np.int64))
+    assert everything(batch) == before

@@ -16,7 +16,7 @@ from conquian_env import Batch, Game, Views
 from conquian_env.envs.opponent import Opposition, Uniform, make_opponent
 from conquian_env.envs.single import ConquianEnv
 from conquian_env.envs.vector import ConquianVectorEnv
-from conquian_env.errors import IllegalActionError, OptionError
+from conquian_env.errors import ConquianError, IllegalActionError, OptionError
 from conquian_env.seeds import draw, key
 from tests.test_jit import python
 
@@ -323,3 +323,40 @@ def test_the_seats_of_single_and_vector_environments(seat: Any) -> None:
     found = [single.reset(seed=7 if deal == 0 else None)[1]["seat"] for deal in range(30)]
     rows = [vector.reset(seed=[1, 7] if deal == 0 else None)[1]["seat"][1] for deal in range(30)]
     assert found == expected == rows
+
+
+class Failing:
+    """Plays the lowest legal action, and fails in its ``when``-th turn."""
+
+    def __init__(self, when: int) -> None:
+        self.left = when
+
+    def act(self, views: Views) -> NDArray[np.int64]:
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+        return views.mask.argmax(axis=1)
+
+
+def play_until_it_fails(env: ConquianEnv | ConquianVectorEnv) -> None:
+    env.reset(seed=1)
+    while True:
+        env.step(env.action_masks().argmax(axis=-1))
+
+
+@pytest.mark.parametrize("when", [1, 2, 4])
+def test_after_an_opponent_failed_nothing_is_shown_of_its_turn(when: int) -> None:
+    """Its legal actions would tell its hand, and the learner would play them."""
+    single = ConquianEnv(opponent=Failing(when), seat=0)
+    vector = ConquianVectorEnv(2, opponent=Failing(when), seat=0)
+    for env in (single, vector):
+        with pytest.raises(KeyboardInterrupt):
+            play_until_it_fails(env)
+        for call in (
+            env.action_masks,
+            lambda env=env: env.step(0 if env is single else np.zeros(2, np.int64)),
+        ):
+            with pytest.raises(ConquianError, match="the opponent failed in its turn"):
+                call()
+        env.reset()
+        env.step(env.action_masks().argmax(axis=-1))

@@ -14,8 +14,9 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 from gymnasium.wrappers import FlattenObservation, RecordEpisodeStatistics
 
 from conquian_env import Game, RuleSet, cards
-from conquian_env.actions import PASS
+from conquian_env.actions import DISCARD, LAY, PASS
 from conquian_env.cards import NAMES
+from conquian_env.envs.aec import raw_env
 from conquian_env.envs.single import ConquianEnv
 from conquian_env.errors import (
     CardError,
@@ -498,3 +499,37 @@ def test_the_deck_of_a_deal_plays_as_the_deal() -> None:
     env = ConquianEnv(seat=0, opponent=Lazy())
     env.reset(options={"deck": deck})
     assert env.game.observation(0).tolist() == start.observation(0).tolist()
+
+
+def test_a_deck_stands_in_the_place_of_a_deal() -> None:
+    """The deals go on after it, under the seed that was given last."""
+    deck = "AC 2C 3C 4C 5C 6C 7C JC QC KC " + " ".join(
+        rank + suit for suit in "DHS" for rank in "A234567JQK"
+    )
+    for env in (ConquianEnv(), raw_env()):
+        env.reset(seed=5)
+        env.reset(options={"deck": deck})
+        env.reset()
+        assert (env.game.seed, env.game.deal) == (5, 2)
+
+
+def test_shaping_adds_up_from_a_position_on() -> None:
+    game = Game(seed=3)
+    while not game.table(0) and not game.table(1):
+        game.apply(game.legal_actions()[-1])
+    while game.phase != "offered":
+        game.apply(game.legal_actions()[-1])
+    env = raw_env(shaping=True)
+    env.reset(options={"position": game})
+    total = 0.0
+    while not env.game.is_over:
+        env.step(env.game.legal_actions()[0])
+        total += env.rewards["player_0"]
+    assert total == pytest.approx(env.game.returns()[0])
+
+
+def test_an_illegal_action_is_not_told_to_the_other_side() -> None:
+    env = ConquianEnv(seat=0, render_mode="ansi", perspective=1)
+    env.reset(seed=1)
+    env.step(next(a for a in range(LAY, DISCARD) if a not in env.game.legal_actions()))
+    assert env.render().endswith("the learner chose an illegal action and loses")

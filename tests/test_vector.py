@@ -16,7 +16,7 @@ from gymnasium.wrappers import vector as wrappers
 from numpy.typing import NDArray
 
 from conquian_env import Game, RuleSet
-from conquian_env.actions import PASS
+from conquian_env.actions import FORCE, PASS
 from conquian_env.envs.single import ConquianEnv
 from conquian_env.envs.vector import ConquianVectorEnv
 from conquian_env.errors import (
@@ -559,3 +559,11 @@ def test_rendering() -> None:
     env.reset()
     assert env.render() == (None, None)
     env.close()
+
+
+def test_what_a_learner_writes_into_a_mask_makes_nothing_legal() -> None:
+    env = ConquianVectorEnv(2, copy=False, seat=0)
+    observation, _ = env.reset(seed=1)
+    observation["action_mask"][:] = 1
+    _, reward, over, _, _ = env.step(np.array([FORCE, FORCE]))
+    assert (reward.tolist(), over.tolist()) == ([-1.0, -1.0], [True, True])

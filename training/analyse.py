@@ -150,7 +150,8 @@ def main(arguments: list[str] | None = None) -> int:
         records, out = read_records(options.file), options.out or options.file
         for record in records:
             Solver(record.rules, memory=1)  # rules without values are refused before the work
-        out.parent.resolve(strict=True)
+        if not out.parent.is_dir():
+            raise OptionError(f"{out}: there is no folder {out.parent}")
         annotated = []
         for number, record in enumerate(records, 1):
             annotated.append(analyst.annotate(record))
