@@ -21,6 +21,7 @@ from conquian_env.solver import UNKNOWN, Solver
 from conquian_env.worlds import decline_weights, redeal
 
 LEAST_DOUBT = 0.001  # with less, every world may seem impossible
+TIE = 1e-6  # what is less than this is no difference
 CANDIDATES = 4  # worlds dealt for each that is kept, so that likely ones can be
 
 
@@ -33,29 +34,36 @@ class Rollout:
     Args:
         worlds: in which each action is tried.
         policy: the agent that plays both seats on, by its spec.
+        bias: what the policy's own move is worth more; the others must be better by so much. It
+            also decides ties, as between taking and passing what the policy would insist on.
         doubt: how likely a seat is believed to decline a card that it could take, 0.001 to 1; with
             1 all worlds are equally likely.
     """
 
     def __init__(
-        self, worlds: str | int = 100, policy: str = "greedy", doubt: str | float = 0.3
+        self,
+        worlds: str | int = 100,
+        policy: str = "expert",
+        bias: str | float = 0.05,
+        doubt: str | float = 0.3,
     ) -> None:
         self.worlds, self.doubt = whole("worlds", worlds), number("doubt", doubt, LEAST_DOUBT, 1.0)
-        self.policy = make_agent(policy)
+        self.policy, self.bias = make_agent(policy), number("bias", bias)
 
     def act(self, views: Views) -> NDArray[np.int64]:
         """int64 [n]."""
-        return decide_each(views, self._decide)
+        return decide_each(views, self._decide, self.policy.act(views))
 
-    def _decide(self, view: View, rng: np.random.Generator) -> int:
+    def _decide(self, view: View, rng: np.random.Generator, preferred: int) -> int:
         legal = np.array(view.legal_actions)
         worlds = likely_worlds(view, self.worlds, self.doubt, rng)
         rows = np.repeat(worlds.states(), len(legal))
         games = Batch.from_states(view.rules, rows, skip_forced=True)
         games.step(np.tile(legal, self.worlds))
-        won = games.reward[:, 0] + play_out(games, self.policy, rng)
+        won = games.reward[:, 0].copy()  # what the first action won at once
+        won += play_out(games, self.policy, rng)
         mean = won.reshape(self.worlds, len(legal)).mean(axis=0)
-        return int(legal[np.argmax(mean if view.seat == 0 else -mean)])
+        return best(view, mean, preferred, self.bias)
 
 
 class PIMC:
@@ -94,11 +102,8 @@ class PIMC:
             return preferred
         worlds = likely_worlds(view, self.worlds, self.doubt, rng)
         values, _ = solver_of(view.rules, self.limit).action_values(worlds.states())
-        legal = list(view.legal_actions)
-        mean = np.where(values == UNKNOWN, 0, values)[:, legal].mean(axis=0)
-        mean = mean if view.seat == 0 else -mean
-        mean[legal.index(preferred)] += max(self.bias, 1e-9)
-        return int(legal[np.argmax(mean)])
+        mean = np.where(values == UNKNOWN, 0, values)[:, list(view.legal_actions)].mean(axis=0)
+        return best(view, mean, preferred, self.bias)
 
 
 @dataclass
@@ -220,6 +225,14 @@ def decide_each(
         rng = np.random.default_rng(views.seeds[i])
         actions[i] = decide(views.view(i), rng, *(argument[i] for argument in arguments))
     return actions
+
+
+def best(view: View, mean: NDArray[np.floating], preferred: int, bias: float) -> int:
+    """The legal action with the best mean for the seat, ``preferred`` having a bonus."""
+    score = mean if view.seat == 0 else -mean
+    legal = list(view.legal_actions)
+    score[legal.index(preferred)] += bias + TIE
+    return legal[int(score.argmax())]
 
 
 def likely_worlds(view: View, n: int, doubt: float, rng: np.random.Generator) -> Batch:
