@@ -14,7 +14,7 @@ demo: $(VENV)/train
 
 # SLOW=1 also runs the tests marked slow.
 test: $(VENV)/dev
-	$(BIN)/python -m pytest $(if $(SLOW),,-m "not slow")
+	$(BIN)/python -m pytest -n auto --maxprocesses 4 --dist worksteal $(if $(SLOW),,-m "not slow")
 
 check: $(VENV)/dev
 	$(BIN)/ruff check

@@ -91,9 +91,9 @@ def test_an_opponent_is_a_word_an_import_string_or_an_object() -> None:
 NO_OPPONENTS = [
     "", "greedy", ":Greedy", "agents.heuristic", "agents.heuristic:", "agents.heuristic:Nobody",
     "agents.nowhere:Greedy", "no_such_package:Greedy", "..agents:Greedy", "random:Random",
-    "agents.heuristic:_partners",  # needs an argument
+    "agents.heuristic:partner_table",  # needs an argument
     "collections:Counter",  # has no act
-    None, 7, object(), Greedy, len,
+    None, 7, (1, 2), Greedy, len,
 ]  # fmt: skip
 
 

@@ -219,25 +219,25 @@ def unseen_rows(counts: Counts) -> set[str]:
 @pytest.mark.parametrize(
     ("rules", "never"),
     [
-        (RuleSet.preset("bicycle"), set()),
-        (RuleSet.preset("mexican"), set()),
-        (RuleSet.preset("nine"), set()),
-        (RuleSet.preset("nano"), {"forced win", "turned"}),  # seat 0 turns the one stock card
-        (RuleSet.preset("micro"), {"forced win"}),
-        (RuleSet.preset("mini"), {"forced win", "turned"}),
-        (RuleSet(first_card="dealt", hand_melds=True, exchange=True), set()),
-        (RuleSet(force="auto", hand_melds=True), {"force", "forced take", "forced win"}),
-        (RuleSet(draw="double", exchange=True, max_deals=3), set()),
-        (RuleSet(draw="double", first_card="dealt", deal=9, stock=12), set()),
-        (RuleSet(lay_order="ascending", hand_melds=True), set()),
+        (RuleSet.preset("bicycle"), ""),
+        (RuleSet.preset("mexican"), ""),
+        (RuleSet.preset("nine"), ""),
+        (RuleSet.preset("nano"), "forced win, turned"),  # seat 0 turns the one stock card
+        (RuleSet.preset("micro"), "forced win"),
+        (RuleSet.preset("mini"), "forced win, turned"),
+        (RuleSet(first_card="dealt", hand_melds=True, exchange=True), ""),
+        (RuleSet(force="auto", hand_melds=True), "force, forced take, forced win"),
+        (RuleSet(draw="double", exchange=True, max_deals=3), ""),
+        (RuleSet(draw="double", first_card="dealt", deal=9, stock=12), ""),
+        (RuleSet(lay_order="ascending", hand_melds=True), ""),
     ],
     ids=str,
 )
-def test_promise_1_the_variants_agree_too(rules: RuleSet, never: set[str], games: int) -> None:
+def test_promise_1_the_variants_agree_too(rules: RuleSet, never: str, games: int) -> None:
     counts = compare(rules, games, seed=games)
     assert sum(counts["over", seat] for seat in (0, 1)) == games
     if games >= 2_000:
-        assert unseen_rows(counts) == never
+        assert unseen_rows(counts) == set(filter(None, never.split(", ")))
 
 
 def rule_sets() -> st.SearchStrategy[RuleSet]:

@@ -196,9 +196,11 @@ def test_what_has_no_value_is_refused_by_name() -> None:
         solve(Game("mexican"))
     with pytest.raises(OptionError, match="a solver of nine, not classic"):
         Solver("nine").solve(Game())
-    for wrong in ({"limit": 0}, {"memory": 3}, {"memory": 0}):
-        with pytest.raises(OptionError, match="power of two"):
-            Solver(**wrong)
+    for name, wrong in (("limit", 0), ("limit", 10**20), ("memory", 0), ("memory", 4.0)):
+        with pytest.raises(OptionError, match=f"{name} must be a whole number from 1"):
+            Solver(**{name: wrong})
+    with pytest.raises(OptionError, match="memory must be a power of two, not 3"):
+        Solver(memory=3)
 
 
 def redealt(game: Game, seat: int, worlds: int) -> dict[int, float]:
