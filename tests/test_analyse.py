@@ -1,6 +1,7 @@
 """Annotated records: what each note says is what the solver and the agents say."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from conquian_env import Game, GameRecord, RuleSet, Views, action_name, solve
 from conquian_env.errors import OptionError, RecordError
 from conquian_env.record import read_records, replay, write_records
 from tests.playing import random_actions
-from training.analyse import Analyst, main, mistakes
+from training.analyse import MISTAKE, Analyst, main, mistakes
 
 
 class Broken:
@@ -77,13 +78,22 @@ def test_a_mistake_is_found_and_the_worst_comes_first() -> None:
     while len(set((values := solve(game).actions).values())) == 1:
         actions.append(int(rng.choice(game.legal_actions())))
         game.apply(actions[-1])
-    actions.append((min if game.actor == 0 else max)(values, key=values.get))
+    seat = game.actor
+    actions.append((min if seat == 0 else max)(values, key=values.get))
     annotated = Analyst(worlds=40).annotate(GameRecord.of(start, actions))
     last = annotated.notes[-1]
     assert last["values"][action_name(actions[-1])] != last["value"]
     losses = [float(line.split("gives away ")[1].split()[0]) for line in mistakes(annotated)]
-    assert losses
     assert losses == sorted(losses, reverse=True)
+    assert min(losses, default=1.0) >= MISTAKE
+    quiet = ({},) * (len(actions) - 1)
+    (line,) = mistakes(replace(annotated, notes=(*quiet, last | {"loss": 0.5})))
+    assert line.startswith(f"ply {len(actions)}, seat {seat}: {action_name(actions[-1])} gives")
+    sign = 1 if seat == 0 else -1
+    worth, best = sign * last["values"][action_name(actions[-1])], sign * last["value"]
+    assert worth < best
+    assert line.endswith(f"cards open, {worth} instead of {best}")
+    assert not list(mistakes(replace(annotated, notes=(*quiet, last | {"loss": 0.05}))))
 
 
 def test_the_command_writes_the_notes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

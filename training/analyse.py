@@ -28,6 +28,8 @@ from conquian_env.state import Phase
 from conquian_env.worlds import redeal
 from training.match import ask, check_plays
 
+MISTAKE = 0.1  # what an action must give away, on the average of worlds, to be called one
+
 
 @dataclass(frozen=True)
 class Analyst:
@@ -120,8 +122,12 @@ def chances(spec: str, agent: Agent, game: Game, seeds: NDArray[np.uint64]) -> N
 
 
 def mistakes(record: GameRecord) -> Iterator[str]:
-    """The decisions of an annotated record that gave something away, the worst first."""
-    found = [(note["loss"], ply) for ply, note in enumerate(record.notes) if note.get("loss")]
+    """The decisions of an annotated record that gave ``MISTAKE`` or more away, the worst first."""
+    found = [
+        (loss, ply)
+        for ply, note in enumerate(record.notes)
+        if (loss := note.get("loss") or 0.0) >= MISTAKE
+    ]
     seats = [game.actor for game in replay(record)]
     for loss, ply in sorted(found, key=lambda pair: (-pair[0], pair[1])):
         note, name = record.notes[ply], action_name(record.actions[ply])
@@ -129,8 +135,14 @@ def mistakes(record: GameRecord) -> Iterator[str]:
         best = max(means, key=lambda other: means[other])
         yield (
             f"ply {ply + 1}, seat {seats[ply]}: {name} gives away {loss:.2f} on the average "
-            f"({best} is better); cards known, {note['values'][name]} of {note['value']}"
+            f"({best} is better); cards open, {to_seat(note['values'][name], seats[ply])} "
+            f"instead of {to_seat(note['value'], seats[ply])}"
         )
+
+
+def to_seat(value: int | None, seat: int) -> str:
+    """A value for seat 0 as the seat sees it."""
+    return "unknown" if value is None else str(value if seat == 0 else -value)
 
 
 def main(arguments: list[str] | None = None) -> int:

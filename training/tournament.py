@@ -11,6 +11,7 @@ from tqdm import tqdm
 
 from agents import Agent, make_agent
 from agents.agent import AgentError
+from agents.registry import KNOWN
 from conquian_env import RuleSet
 from conquian_env.deal import seed_bits
 from conquian_env.errors import ConquianError, OptionError
@@ -93,15 +94,23 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "agents",
         nargs="+",
-        help="specs: random, greedy, ppo:PATH, ppo:PATH,sample=true, package.module:Class",
+        help=f"specs: {', '.join(KNOWN)} with options as in rollout:worlds=20, ppo:PATH, "
+        "package.module:Class",
     )
     parser.add_argument(
         "--rules", default="classic", help="preset, or a run's TOML file (default %(default)s)"
     )
-    parser.add_argument("--pairs", type=int, default=2000, help="deals, each played twice")
-    parser.add_argument("--seed", type=int, default=1, help="of deals and agents")
     parser.add_argument(
-        "--out", type=Path, default=Path("runs/tournament"), help="folder for the report"
+        "--pairs", type=int, default=2000, help="deals, each played twice (%(default)s)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=1, help="of deals and agents (default %(default)s)"
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("runs/tournament"),
+        help="folder for the report, which takes the place of an older one (default %(default)s)",
     )
     options = parser.parse_args(arguments)
     try:
