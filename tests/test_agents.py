@@ -1,5 +1,7 @@
 """Agents: legal, honest, independent of batching, and greedy exactly as defined."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -148,7 +150,10 @@ def test_every_known_agent_is_tested_for_peeking():
 def test_no_peek(spec, policy):
     """Other hidden cards, the same seed: the same action."""
     agent, rng = make_agent(spec.format(policy=policy)), np.random.default_rng(4)
-    for game in playthroughs(RULES, 2 if spec.startswith(SEARCH) else 8, seed=13):
+    games = 2 if spec.startswith(SEARCH) else 8
+    rule_sets = [RULES] if spec.startswith("ppo") else [RULES, RuleSet.preset("mexican")]
+    states = itertools.chain(*(playthroughs(rules, games, seed=13) for rules in rule_sets))
+    for game in states:
         if not game.is_over:
             action = agent.act(views(game, 9))
             for _ in range(3):
