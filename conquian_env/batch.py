@@ -91,6 +91,23 @@ def _show(
 
 
 @jit
+def _present(
+    row: np.void,
+    i: int,
+    answers: int,
+    lays: int,
+    discards: int,
+    packed: bool | None,
+    out: Outputs,
+) -> None:
+    """Row ``i`` as it stands, over or not, with what it pays."""
+    _, _, _, _, reward, done = out
+    done[i] = row["phase"] == PHASE_OVER
+    _pay(row, reward[i])
+    _show(row, i, answers, lays, discards, packed, out)
+
+
+@jit
 def _next_deal(row: np.void, book: np.void, stride: int, skip_forced: bool) -> tuple[int, int, int]:
     engine.deal(row, row["seed"], row["deal"] + stride, book)
     return _settle(row, book, skip_forced)
@@ -105,15 +122,12 @@ def _redeal(
     out: Outputs,
 ) -> None:
     stride, skip_forced, autoreset, packed = settings
-    _, _, _, _, reward, done = out
     for i in index:
         row = rows[i]
         answers, lays, discards = _next_deal(row, books[0], stride, skip_forced)
         while autoreset and row["phase"] == PHASE_OVER:  # no real choice in the whole deal
             answers, lays, discards = _next_deal(row, books[0], stride, skip_forced)
-        done[i] = row["phase"] == PHASE_OVER
-        _pay(row, reward[i])
-        _show(row, i, answers, lays, discards, packed, out)
+        _present(row, i, answers, lays, discards, packed, out)
 
 
 @jit
@@ -125,13 +139,10 @@ def _look(
     out: Outputs,
 ) -> None:
     _, skip_forced, _, packed = settings
-    _, _, _, _, reward, done = out
     for i in index:
         row = rows[i]
         answers, lays, discards = _settle(row, books[0], skip_forced)
-        done[i] = row["phase"] == PHASE_OVER
-        _pay(row, reward[i])
-        _show(row, i, answers, lays, discards, packed, out)
+        _present(row, i, answers, lays, discards, packed, out)
 
 
 @jit

@@ -26,7 +26,7 @@ from conquian_env.state import NONE, PHASE_OVER, STATE, Phase
 UNKNOWN = 2  # a value that the node limit left open
 MEMORY = 1 << 18  # positions remembered, 32 bytes each; a power of two
 NODE_LIMIT = 50_000_000
-HALF, LOW_HALF, WORD = 20, (1 << 20) - 1, (1 << 31) - 1
+HALF, LOW_HALF, LOW_31 = 20, (1 << 20) - 1, (1 << 31) - 1
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ def _key(row: np.void) -> tuple[int, int, int]:
 def _place(key: tuple[int, int, int], size: int) -> int:
     """Where a position is remembered; the products are below 2**62, their upper bits well mixed."""
     first, second, third = key
-    mixed = (first & WORD) * 0x2545F491 ^ (first >> 31) * 0x3C6EF372
-    mixed ^= (second & WORD) * 0x1B873593 ^ (second >> 31) * 0x27D4EB2F
-    mixed ^= (third & WORD) * 0x165667B1 ^ (third >> 31) * 0x38B34AE5
+    mixed = (first & LOW_31) * 0x2545F491 ^ (first >> 31) * 0x3C6EF372
+    mixed ^= (second & LOW_31) * 0x1B873593 ^ (second >> 31) * 0x27D4EB2F
+    mixed ^= (third & LOW_31) * 0x165667B1 ^ (third >> 31) * 0x38B34AE5
     return (mixed >> 31) & (size - 1)
 
 

@@ -15,13 +15,20 @@ from training.analyse import MISTAKE, Analyst, main, mistakes
 
 
 class Broken:
-    """Has probabilities for nothing."""
+    """Fails when it is asked how likely it is to do something."""
 
     def act(self, views: Views) -> np.ndarray:
         return views.mask.argmax(axis=1)
 
     def probabilities(self, views: Views) -> list[list[float]]:
-        return [[1.0]] if len(views) > 1 else []
+        raise IndexError
+
+
+class Misshapen(Broken):
+    """Has probabilities for nothing."""
+
+    def probabilities(self, views: Views) -> list[list[float]]:
+        return []
 
 
 class Other(Broken):
@@ -113,6 +120,7 @@ def test_the_command_writes_the_notes(tmp_path: Path, capsys: pytest.CaptureFixt
         (["--worlds", "0"], "worlds must be at least 1"),
         (["--agents", "nobody"], "unknown agent 'nobody'"),
         (["--agents", "tests.test_analyse:Broken"], "agent tests.test_analyse:Broken failed"),
+        (["--agents", "tests.test_analyse:Misshapen"], "probabilities have shape (0,)"),
         (["--agents", "tests.test_analyse:Other"], "plays"),
         (["--seed", "-1"], "seed -1"),
         (["--out", "no/such/folder/x.jsonl"], "no/such"),

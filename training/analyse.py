@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents import Agent, make_agent
-from agents.agent import AgentError
 from conquian_env import Game, GameRecord, action_name
 from conquian_env.deal import seed_bits
 from conquian_env.errors import ConquianError, OptionError
@@ -26,7 +25,7 @@ from conquian_env.seeds import derive
 from conquian_env.solver import NODE_LIMIT, UNKNOWN, Solver
 from conquian_env.state import Phase
 from conquian_env.worlds import redeal
-from training.match import ask, check_plays
+from training.match import ask_probabilities, check_plays
 
 MISTAKE = 0.1  # what an action must give away, on the average of worlds, to be called one
 
@@ -80,7 +79,8 @@ class Analyst:
             note["loss"] = None if mean is None else round(max(known) - mean, 4)
         seeds = derive("analyse", self.seed, np.array([game.ply]), np.array([game.actor]))
         note["agents"] = {
-            spec: named(chances(spec, agent, game, seeds), legal) for spec, agent in agents.items()
+            spec: named(ask_probabilities(spec, agent, game.views(seeds))[0], legal)
+            for spec, agent in agents.items()
         }
         return note
 
@@ -105,20 +105,6 @@ class Analyst:
 def named(values: NDArray[Any], legal: list[int]) -> dict[str, float]:
     """The values of legal actions ([83]) by action name."""
     return {action_name(action): round(float(values[action]), 4) for action in legal}
-
-
-def chances(spec: str, agent: Agent, game: Game, seeds: NDArray[np.uint64]) -> NDArray[Any]:
-    """How likely an agent plays each action, [83]."""
-    views = game.views(seeds)
-    played = np.zeros(views.mask.shape[1])
-    if not hasattr(agent, "probabilities"):
-        played[ask(spec, agent, views)[0]] = 1.0
-        return played
-    try:
-        played[:] = agent.probabilities(views)[0]
-    except Exception as error:
-        raise AgentError(f"agent {spec} failed: {error!r}") from error
-    return played
 
 
 def mistakes(record: GameRecord) -> Iterator[str]:

@@ -14,16 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents import Agent, make_agent
-from agents.agent import AgentError
-from conquian_env import Views
-from conquian_env.actions import NUM_ACTIONS
 from conquian_env.deal import WORD
 from conquian_env.errors import ConquianError
 from conquian_env.jit import jit
 from conquian_env.rules import rule_set
 from conquian_env.seeds import derive
 from conquian_env.view import views_of
-from training.match import ask, check_plays
+from training.match import ask_probabilities, check_plays
 from training.sequence_form import Found, SequenceForm, sequence_form
 
 Floats = NDArray[np.float64]
@@ -63,7 +60,7 @@ def agent_strategy(
     def visit(found: Found) -> None:
         seeds = derive("exact", seed, found.keys & WORD, found.keys >> 32 & WORD)
         views = views_of(found.rows, form.rules, seeds)
-        probabilities = _probabilities(name, agent, views)
+        probabilities = ask_probabilities(name, agent, views)
         for seat in range(2):
             rows = np.flatnonzero(found.seats == seat)
             states = slice(filled[seat], filled[seat] + len(rows))
@@ -75,28 +72,6 @@ def agent_strategy(
 
     sequence_form(form.rules, visit)
     return strategy
-
-
-def _probabilities(name: str, agent: Agent, views: Views) -> Floats:
-    """float64 [n, 83], checked."""
-    given = getattr(agent, "probabilities", None)
-    if given is None:
-        chosen = np.zeros((len(views), NUM_ACTIONS))
-        chosen[np.arange(len(views)), ask(name, agent, views)] = 1.0
-        return chosen
-    mask = views.mask.copy()  # the agent's own may be written to
-    try:
-        probabilities = np.asarray(given(views), np.float64)
-    except Exception as error:
-        raise AgentError(f"agent {name} failed: {error!r}") from error
-    if probabilities.shape != mask.shape:
-        raise AgentError(f"agent {name}: probabilities have shape {probabilities.shape}")
-    legal = np.where(mask, probabilities, 0.0)
-    total = legal.sum(axis=1, keepdims=True)
-    if not ((legal >= 0).all() and (legal == probabilities).all() and abs(total - 1).max() < 1e-3):
-        raise AgentError(f"agent {name}: these are no probabilities of the legal actions")
-    scaled: Floats = legal / total
-    return scaled
 
 
 # --- measuring ---

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from agents.agent import Agent, AgentError
 from conquian_env import Batch, RuleSet, Views
-from conquian_env.actions import PASS
+from conquian_env.actions import NUM_ACTIONS, PASS
 from conquian_env.errors import IllegalActionError, OptionError
 from conquian_env.seeds import deal_seeds, decision_seeds
 from conquian_env.view import legal_choices
@@ -159,3 +159,29 @@ def ask(name: str, agent: Agent, views: Views) -> NDArray[np.int64]:
         return legal_choices(f"agent {name}", chosen, mask)
     except IllegalActionError as error:
         raise AgentError(str(error)) from None
+
+
+def ask_probabilities(name: str, agent: Agent, views: Views) -> NDArray[np.float64]:
+    """How likely an agent plays each action, float64 [n, 83], checked; without any, its ``act``.
+
+    Raises:
+        AgentError: it failed, or gave something else than probabilities of the legal actions.
+    """
+    given = getattr(agent, "probabilities", None)
+    if given is None:
+        chosen = np.zeros((len(views), NUM_ACTIONS))
+        chosen[np.arange(len(views)), ask(name, agent, views)] = 1.0
+        return chosen
+    mask = views.mask.copy()  # the agent's own may be written to
+    try:
+        probabilities = np.asarray(given(views), np.float64)
+    except Exception as error:
+        raise AgentError(f"agent {name} failed: {error!r}") from error
+    if probabilities.shape != mask.shape:
+        raise AgentError(f"agent {name}: probabilities have shape {probabilities.shape}")
+    legal = np.where(mask, probabilities, 0.0)
+    total = legal.sum(axis=1, keepdims=True)
+    if not ((legal >= 0).all() and (legal == probabilities).all() and abs(total - 1).max() < 1e-3):
+        raise AgentError(f"agent {name}: these are no probabilities of the legal actions")
+    scaled: NDArray[np.float64] = legal / total
+    return scaled
