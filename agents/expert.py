@@ -1,9 +1,7 @@
 """``expert``: rules without search, most of which count *ways* to a final table.
 
-A way is a legal table that would win (rule 5.1): it holds all that the own table holds now and is
-made of own cards but for one to three that may still come, being neither dead nor melded. Each of
-its combinations has two own cards or more: others are hard to begin. The *hope* in a position
-sums its ways, each by the chance that its missing cards come.
+The *hope* in a position sums its ways (see ``ways``), each by the chance that its missing cards
+come.
 
 | rule | in | v `greedy` | v without |
 | --- | --- | ---: | ---: |
@@ -23,24 +21,21 @@ against all but this one (20,000 mirrored deals of `classic`, each ±0.007 or le
 were tuned on other deals; each of them half or twice as large scores less, by at most 0.01.
 """
 
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import int64
 from numpy.typing import NDArray
 
 from agents.heuristic import count_links, partner_table
-from conquian_env import RuleSet, Views
+from agents.ways import WayDesk, combos_by_size, find_ways, new_desk
+from conquian_env import Views
 from conquian_env.actions import DISCARD, FORCE, LAY, PASS, TAKE
 from conquian_env.cards import NUM_CARDS, bit, count, lowest
-from conquian_env.jit import fix_signature, jit
-from conquian_env.melds import combinations, is_legal_table, reach, rulebook
+from conquian_env.jit import jit
+from conquian_env.melds import is_legal_table, reach, rulebook
 from conquian_env.observation import LAYOUT
 
 STOCK_LEFT, TURNED = LAYOUT["stock_left"].start, LAYOUT["source"].start
-MOST_MISSING = 3
-MOST_WAYS = 1024  # no more are counted
 # What a way is worth by the number of cards it misses, but for the chance that they come.
 ONE_MISSING, TWO_MISSING, THREE_MISSING = 2.0, 0.45, 0.15
 LINK = 0.001  # what a link of a card (see ``heuristic``) is worth in hope
@@ -60,67 +55,17 @@ class Sight(NamedTuple):
 
 
 class Desk(NamedTuple):
-    """The combinations of a rule set (int64 [c]), its ``partner_table``, and room to work in."""
+    """Where ways are found, the ``partner_table`` of the rule set, and room to work in."""
 
-    combos: NDArray[np.int64]
+    search: WayDesk
     partners: NDArray[np.int64]
-    melds: NDArray[np.int64]  # int64 [c + 1], a 0 ends the list
-    ways: NDArray[np.int64]  # int64 [MOST_WAYS, 2], a mask and how many cards are missing
     costs: NDArray[np.float64]  # float64 [40], of discarding a card
 
 
 @jit
-def _find_ways(sight: Sight, target: int, desk: Desk) -> int:
-    """Fill ``desk.ways``; how many there are."""
-    own, n = sight.hand | sight.table, 0
-    for combo in desk.combos:
-        held = count(combo & own)
-        enough = held >= 2 and count(combo) - held <= MOST_MISSING
-        if enough and combo & ~(own | sight.unseen) == 0:
-            desk.melds[n] = combo
-            n += 1
-    desk.melds[n] = 0
-    return _extend(sight.table, 0, 0, own, target, desk.melds, desk.ways, 0)
-
-
-@jit
-def _extend(
-    table: int,
-    way: int,
-    start: int,
-    own: int,
-    target: int,
-    melds: NDArray[np.int64],
-    ways: NDArray[np.int64],
-    found: int,
-) -> int:
-    """Go on with a part of a way: cover the table first, then add ``melds`` from ``start`` on."""
-    room, bare = target - count(way), table & ~way
-    if room == 0:
-        return found if bare else _note(way, own, ways, found)
-    first = bare & -bare
-    for i in range(0 if bare else start, len(melds)):
-        meld = melds[i]
-        if meld == 0:
-            break
-        if first & ~meld or meld & way or count(meld) > room:
-            continue
-        if count((way | meld) & ~own) <= MOST_MISSING:
-            after = 0 if bare else i + 1
-            found = _extend(table, way | meld, after, own, target, melds, ways, found)
-    return found
-
-
-@jit
-def _note(way: int, own: int, ways: NDArray[np.int64], found: int) -> int:
-    """Write down a way unless it is there, cut into other combinations."""
-    for i in range(found):
-        if ways[i, 0] == way:
-            return found
-    if found < len(ways):
-        ways[found, 0], ways[found, 1] = way, count(way & ~own)
-        found += 1
-    return found
+def _find_ways(sight: Sight, book: np.void, desk: Desk) -> int:
+    own = sight.hand | sight.table
+    return find_ways(own, sight.table, sight.unseen, int(book["target"]), desk.search)
 
 
 @jit
@@ -128,7 +73,7 @@ def _hope(desk: Desk, found: int, table: int, without: int, chance: float) -> fl
     """From 0 to 1, by the ways that hold ``table`` and nothing of ``without``."""
     total = 0.0
     for i in range(found):
-        way, missing = desk.ways[i]
+        way, missing = desk.search.ways[i]
         if table & ~way or way & without:
             continue
         if missing == 1:
@@ -166,7 +111,7 @@ def _best_turn(lays: int, sight: Sight, book: np.void, desk: Desk) -> tuple[floa
 
     Of equal turns the one that lays least, then the one with the lowest discard.
     """
-    found = _find_ways(sight, int(book["target"]), desk)
+    found = _find_ways(sight, book, desk)
     _weigh_discards(sight, book, desk)
     best, best_lay, best_discard, lay = -2 * LETHAL, 0, -1, 0
     while True:  # over every subset of lays
@@ -193,7 +138,7 @@ def _takes(face_up: int, turned: bool, sight: Sight, book: np.void, desk: Desk) 
     lays = reach(table | face_up, window, book) & hand
     after = Sight(hand, table | face_up, other_table, unseen, chance)
     taking, _, _ = _best_turn(lays, after, book, desk)
-    found = _find_ways(sight, int(book["target"]), desk)
+    found = _find_ways(sight, book, desk)
     passing = _hope(desk, found, table, 0, chance)
     if turned:
         passing -= _feeding(face_up, other_table, book)
@@ -251,8 +196,7 @@ def _expert(
     actions: NDArray[np.int64],
 ) -> None:
     book = books[0]
-    melds, ways = np.zeros(len(combos) + 1, np.int64), np.zeros((MOST_WAYS, 2), np.int64)
-    desk = Desk(combos, partners, melds, ways, np.zeros(NUM_CARDS))
+    desk = Desk(new_desk(combos), partners, np.zeros(NUM_CARDS))
     for i in range(len(actions)):
         hand, table, other_table, dead, face_up = (
             cards[0][i], cards[1][i], cards[2][i], cards[3][i], cards[4][i],
@@ -265,13 +209,6 @@ def _expert(
         actions[i] = _choose(mask[i], face_up, turned, sight, book, desk)
 
 
-@lru_cache(maxsize=64)
-def _combos(rules: RuleSet) -> NDArray[np.int64]:
-    array = int64[::1]
-    fix_signature(_extend, int64(*[int64] * 5, array, int64[:, ::1], int64))
-    return np.array(combinations(rules), np.int64)
-
-
 class Expert:
     """Takes, lays, discards, declines and insists by the rules of this module."""
 
@@ -280,7 +217,7 @@ class Expert:
         actions = np.empty(len(views), np.int64)
         cards = (views.hand, views.table, views.other_table, views.dead, views.face_up)
         _expert(
-            views.mask, views.observation, cards, rulebook(views.rules), _combos(views.rules),
-            partner_table(views.rules), actions,
+            views.mask, views.observation, cards, rulebook(views.rules),
+            combos_by_size(views.rules), partner_table(views.rules), actions,
         )  # fmt: skip
         return actions

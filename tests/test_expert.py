@@ -6,8 +6,8 @@ from itertools import combinations as subsets
 import numpy as np
 import pytest
 
-from agents import expert as module
 from agents import make_agent
+from agents.ways import combos_by_size, find_ways, new_desk
 from conquian_env import Game, Phase, RuleSet, action_name, parse_action
 from conquian_env.cards import NAMES, card_mask
 from conquian_env.jit import DISABLED
@@ -48,13 +48,9 @@ def plays(game: Game) -> list[str]:
 
 def ways(view: View) -> dict[int, int]:
     """The ways by mask, and how many cards each misses."""
-    combos = module._combos(view.rules)
-    desk = module.Desk(
-        combos, module.partner_table(view.rules), np.zeros(len(combos) + 1, np.int64),
-        np.zeros((module.MOST_WAYS, 2), np.int64), np.zeros(40),
-    )  # fmt: skip
-    masks = [card_mask(some) for some in (view.hand, view.table, view.other_table, view.unseen)]
-    n = module._find_ways(module.Sight(*masks, 0.5), view.rules.target, desk)
+    desk = new_desk(combos_by_size(view.rules))
+    hand, table, unseen = (card_mask(some) for some in (view.hand, view.table, view.unseen))
+    n = find_ways(hand | table, table, unseen, view.rules.target, desk)
     found = dict(desk.ways[:n].tolist())
     assert len(found) == n
     return found
