@@ -3,15 +3,53 @@
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from agents.agent import AgentError, draw
 from agents.checkpoint import CheckpointError, load
-from conquian_env import Views
+from agents.inputs import network_inputs
+from agents.network import Network
+from conquian_env import RuleSet, Views
 
 
-class Policy:
-    """The policy of a checkpoint; alone among agents its last bits depend on the batch size.
+class NetworkAgent:
+    """A network that is in memory; alone among agents its last bits depend on the batch size.
+
+    Args:
+        network: as it is now; later changes of its weights change the agent.
+        rules: what it plays.
+        sample: draw from the policy's probabilities, or play the best action.
+        name: what errors call it.
+    """
+
+    def __init__(
+        self, network: Network, rules: RuleSet, sample: bool = False, name: str = "network"
+    ) -> None:
+        self.network, self.rules, self.sample, self.name = network, rules, sample, name
+
+    def probabilities(self, views: Views) -> NDArray[np.float32]:
+        """What ``act`` plays, float32 [n, 83]: the network's own, or 1 for its best action."""
+        if views.rules != self.rules:
+            raise CheckpointError(
+                f"{self.name}: trained on {self.rules}, asked to play {views.rules}"
+            )
+        inputs = network_inputs(views.observation, views.mask, self.rules, self.network.shape.ways)
+        with torch.no_grad():
+            output = self.network(torch.from_numpy(inputs), torch.from_numpy(views.mask))
+        probabilities: NDArray[np.float32] = output.log_probabilities.exp().numpy()
+        if self.sample:
+            return probabilities
+        best = np.where(views.mask, probabilities, -1.0).argmax(axis=1)
+        played = np.zeros_like(probabilities)
+        played[np.arange(len(played)), best] = 1.0
+        return played
+
+    def act(self, views: Views) -> NDArray[np.int64]:
+        """int64 [n]."""
+        return draw(self.probabilities(views), views.mask, views.seeds)
+
+
+class Policy(NetworkAgent):
+    """The policy of a checkpoint.
 
     Args:
         path: the checkpoint file.
@@ -24,27 +62,6 @@ class Policy:
     def __init__(self, path: str, sample: str = "false") -> None:
         if sample not in ("true", "false"):
             raise AgentError(f"sample must be true or false, not {sample!r}")
-        self.path, self.sample = path, sample == "true"
         checkpoint = load(path)
-        self.rules, self.network = checkpoint.rules, checkpoint.network.eval()
-
-    def probabilities(self, views: Views) -> NDArray[np.float32]:
-        """What ``act`` plays, float32 [n, 83]: the network's own, or 1 for its best action."""
-        if views.rules != self.rules:
-            raise CheckpointError(
-                f"{self.path}: trained on {self.rules}, asked to play {views.rules}"
-            )
-        observation, mask = torch.from_numpy(views.observation), torch.from_numpy(views.mask)
-        with torch.no_grad():
-            log_probabilities: Tensor = self.network(observation, mask)[0]
-        probabilities: NDArray[np.float32] = log_probabilities.exp().numpy()
-        if self.sample:
-            return probabilities
-        best = np.where(views.mask, probabilities, -1.0).argmax(axis=1)
-        played = np.zeros_like(probabilities)
-        played[np.arange(len(played)), best] = 1.0
-        return played
-
-    def act(self, views: Views) -> NDArray[np.int64]:
-        """int64 [n]."""
-        return draw(self.probabilities(views), views.mask, views.seeds)
+        self.path = path
+        super().__init__(checkpoint.network.eval(), checkpoint.rules, sample == "true", path)

@@ -1,14 +1,18 @@
 """Self-play from scratch: ``python -m training.train configs/demo.toml``.
 
 The road: rollout (play a batch of games) → advantages → update → checkpoint, again and again.
+``torchrun --nproc-per-node 2 -m training.train …`` shares the games out between processes.
 """
 
 import argparse
 import json
-import math
+import signal
+import subprocess
 import sys
+import threading
 import time
-from dataclasses import asdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -16,121 +20,178 @@ from torch.utils.tensorboard import SummaryWriter
 from tqdm import tqdm
 
 from agents.checkpoint import Checkpoint, save
-from agents.network import SuitNetwork
-from conquian_env import Batch
 from conquian_env.errors import ConquianError
 from training.config import Config, ConfigError, load_config
-from training.ppo import Losses, update
-from training.rollout import Collector, Rollout
+from training.ppo import Losses
+from training.ranks import Ranks, joined
+from training.run import DivergedError, Run
 
-# Every metric that is logged; the x axis is the number of real decisions learnt from.
+# Every metric that is logged; the x axis is the number of real decisions played.
 METRICS = {
     "charts/learning_rate": "the optimiser's step size",
     "charts/entropy_weight": "weight of the entropy bonus",
-    "charts/SPS": "real decisions a second, playing and learning, since the start",
-    "charts/episodic_return": "mean return of seat 0 over the deals that ended in the rollout",
+    "charts/SPS": "real decisions a second, playing and learning, since the start or resumption",
+    "charts/episodic_return": "mean return of seat 0 over the deals of self-play that ended",
     "charts/draws": "share of those deals that were drawn",
     "charts/episodic_length": "real decisions a deal, both seats",
-    "time/collect": "seconds of the rollout",
-    "time/learn": "seconds of the update",
+    "perf/engine": "seconds of the rollout in which the games were stepped",
+    "perf/inputs": "seconds in which observations were made inputs of the network",
+    "perf/forward": "seconds in which the policy chose, and values were read",
+    "perf/opponents": "seconds in which opponents from the pool chose",
+    "perf/update": "seconds of the update",
+    "perf/evaluation": "seconds of an evaluation",
+    "eval/vs_NAME": "score of the averaged policy's best actions against an anchor",
+    "eval/vs_NAME_last": "the same of the newest policy",
+    "eval/nash_conv": "exact NashConv of the averaged policy's probabilities (small decks)",
     **{f"losses/{name}": "see training.ppo.Losses" for name in Losses.__annotations__},
 }
-CHECKPOINT = "policy.pt"
+POLICY, BEST, STATE = "policy.pt", "best.pt", "state.pt"
 
 
-class DivergedError(ConquianError):
-    """Learning has broken down; the last checkpoint is kept as it was."""
+def train(config: Config, out: Path, resume: bool = False, ranks: Ranks | None = None) -> Path:
+    """Run to the end, or until Ctrl-C.
 
+    To ``out`` go ``policy.pt``, the averaged policy; ``best.pt``, the one that did best in an
+    evaluation; ``state.pt``, from which the run goes on; the configuration, and TensorBoard files.
 
-def train(config: Config, out: Path) -> Path:
-    """Run to the end, or until Ctrl-C; checkpoint, config and TensorBoard files go to ``out``.
+    Args:
+        config: what to do.
+        out: folder.
+        resume: go on from ``state.pt``, to the same weights as if the run had not been broken off.
+        ranks: other processes that learn with this one.
 
     Returns:
-        the path of the checkpoint, which is not written before the first update.
+        the path of the policy, which is not written before the first update.
 
     Raises:
-        DivergedError: a loss is not finite.
+        DivergedError: a loss is not finite; the last good checkpoint is kept, and named.
+        CheckpointError: a file cannot be read or written.
+        ConfigError: the run to go on with had another configuration.
     """
-    rules, path = config.rule_set, out / CHECKPOINT
+    ranks = ranks or Ranks()
+    torch.set_num_threads(1)  # each of the learner's threads is one
+    run = Run(config, ranks)
+    if resume:
+        run.load(out / STATE)
     out.mkdir(parents=True, exist_ok=True)
-    (out / "config.json").write_text(json.dumps(asdict(config), indent=2), encoding="utf-8")
-    generator = torch.Generator().manual_seed(config.seed)
-    network = _new_network(config)
-    optimizer = torch.optim.Adam(network.parameters(), lr=config.ppo.learning_rate, eps=1e-5)
-    batch = Batch(config.num_games, rules, config.seed, skip_forced=True)
-    collector = Collector(batch, config.rollout, config.ppo, generator)
-    per_update = config.num_games * config.rollout
-    updates = math.ceil(config.decisions / per_update)
-    decisions, start = 0, time.perf_counter()
-    with SummaryWriter(out) as writer, _progress(updates * per_update) as bar:
-        try:
-            for number in range(1, updates + 1):
-                done = (number - 1) / updates
-                rate = _line(config.ppo.learning_rate, config.ppo.final_learning_rate, done)
-                entropy_weight = _line(config.ppo.entropy, config.ppo.final_entropy, done)
-                optimizer.param_groups[0]["lr"] = rate
-
-                began = time.perf_counter()
-                rollout = collector.collect(network)
-                collected = time.perf_counter()
-                losses = update(network, optimizer, rollout, config.ppo, entropy_weight, generator)
-                if not math.isfinite(losses.policy_loss + losses.value_loss):
-                    raise DivergedError(f"losses are not finite after {decisions} decisions")
-                learnt = time.perf_counter()
-
-                decisions += per_update
-                measured = {
-                    "charts/learning_rate": rate,
-                    "charts/entropy_weight": entropy_weight,
-                    "charts/SPS": decisions / (learnt - start),
-                    "time/collect": collected - began,
-                    "time/learn": learnt - collected,
-                }
-                _log(writer, decisions, measured, rollout, losses)
-                bar.update(per_update)
-                bar.set_postfix(entropy=f"{losses.entropy:.2f}", refresh=False)
-                if number % config.checkpoint_every == 0:
-                    save(path, Checkpoint(network, rules, decisions))
-        except KeyboardInterrupt:
-            print(f"\nstopped after {decisions} decisions", file=sys.stderr)
-        if decisions:
-            save(path, Checkpoint(network, rules, decisions))
-    return path
+    (out / "config.json").write_text(json.dumps(run.recipe, indent=2), encoding="utf-8")
+    saved = run.decisions
+    log = _Log(out, config, ranks, run.decisions)
+    with log, _asked_to_stop() as asked:
+        while run.decisions < config.decisions:
+            try:
+                metrics = run.step()
+            except DivergedError as error:
+                kept = f"{out / STATE}, after {saved} decisions" if saved else "none"
+                raise DivergedError(f"{error}; the last good checkpoint: {kept}") from None
+            ended = run.decisions >= config.decisions
+            if ranks.rank == 0 and (run.updates % config.evaluation.every == 0 or ended):
+                metrics |= _evaluate(run, out)
+            log.write(run.decisions, metrics)
+            stop = ranks.sum(torch.tensor(float(bool(asked)))) > 0
+            if run.updates % config.checkpoint_every == 0 or stop or ended:
+                _save(run, out)
+                saved = run.decisions
+            if stop:
+                print(f"\nstopped after {saved} decisions; --resume goes on", file=sys.stderr)
+                break
+    return out / POLICY
 
 
-def _new_network(config: Config) -> SuitNetwork:
-    with torch.random.fork_rng(devices=[]):  # the caller's global generator stays as it was
-        torch.manual_seed(config.seed)
-        return SuitNetwork(config.network.width, config.network.layers)
+def _evaluate(run: Run, out: Path) -> dict[str, float]:
+    """Metrics of an evaluation; the policy is kept if none did better."""
+    began = time.perf_counter()
+    scores = run.evaluate()
+    anchors = run.config.evaluation.anchors
+    mean = sum(scores[f"eval/vs_{anchor}"] for anchor in anchors) / max(len(anchors), 1)
+    if mean > run.best:
+        run.best = mean
+        save(out / BEST, _checkpoint(run))
+    return scores | {"perf/evaluation": time.perf_counter() - began}
 
 
-def _line(first: float, last: float, done: float) -> float:
-    return first + (last - first) * done
+def _save(run: Run, out: Path) -> None:
+    run.save(out / STATE)
+    if run.ranks.rank == 0:
+        save(out / POLICY, _checkpoint(run))
 
 
-def _progress(total: int) -> "tqdm[None]":
-    """Decisions done, decisions a second and the time left; sparse where no terminal shows it."""
-    every = 0.5 if sys.stderr.isatty() else 15.0
-    return tqdm(total=total, unit=" decisions", unit_scale=True, mininterval=every, smoothing=0.1)
+def _checkpoint(run: Run) -> Checkpoint:
+    return Checkpoint(run.average, run.rules, run.decisions, run.recipe, revision())
 
 
-def _log(
-    writer: SummaryWriter,
-    step: int,
-    measured: dict[str, float],
-    rollout: Rollout,
-    losses: Losses,
-) -> None:
-    values = measured | {f"losses/{name}": value for name, value in asdict(losses).items()}
-    if len(rollout.returns):
-        values |= {
-            "charts/episodic_return": float(rollout.returns.mean()),
-            "charts/draws": float((rollout.returns == 0).mean()),
-            "charts/episodic_length": rollout.decisions_per_deal,
-        }
-    for name in METRICS:
-        if name in values:
-            writer.add_scalar(name, values[name], step)
+def revision() -> str:
+    """Of the sources, as git names it; empty where they are not under git."""
+    try:
+        command = ["git", "describe", "--always", "--dirty", "--abbrev=40"]
+        done = subprocess.run(
+            command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout.strip()
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator[list[int]]:
+    """Filled by Ctrl-C or a request to end, so that the run leaves between two updates."""
+    asked: list[int] = []
+
+    def note(number: int, _: object) -> None:
+        asked.append(number)
+        signal.signal(number, before[signal.Signals(number)])  # a second one is not waited for
+
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Log:
+    """TensorBoard's file and the live line, of the first process alone.
+
+    The line shows decisions done, decisions a second, the time left, the entropy and the scores of
+    the last evaluation; it is sparse where no terminal shows it.
+    """
+
+    def __init__(self, out: Path, config: Config, ranks: Ranks, first: int) -> None:
+        self.first, self.start = first, time.perf_counter()
+        self.scores: dict[str, str] = {}
+        self.writer = SummaryWriter(str(out), purge_step=first + 1) if ranks.rank == 0 else None
+        self.bar = tqdm(
+            total=config.decisions,
+            initial=first,
+            unit=" decisions",
+            unit_scale=True,
+            mininterval=0.5 if sys.stderr.isatty() else 15.0,
+            smoothing=0.1,
+            disable=ranks.rank > 0,
+        )
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.close()
+        if self.writer:
+            self.writer.close()
+
+    def write(self, decisions: int, metrics: dict[str, float]) -> None:
+        """Log what was measured after so many decisions."""
+        speed = (decisions - self.first) / (time.perf_counter() - self.start)
+        for name, value in (metrics | {"charts/SPS": speed}).items():
+            if self.writer:
+                self.writer.add_scalar(name, value, decisions)
+            if name.startswith("eval/") and not name.endswith("_last"):
+                self.scores[name.removeprefix("eval/")] = f"{value:+.3f}"
+        self.bar.update(decisions - self.bar.n)
+        entropy = {"entropy": f"{metrics['losses/entropy']:.2f}"}
+        self.bar.set_postfix(entropy | self.scores, refresh=False)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -138,22 +199,32 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m training.train", description=__doc__)
     parser.add_argument("config", type=Path, help="a TOML file, see configs/")
     parser.add_argument("--out", type=Path, help="folder for the results (default runs/NAME)")
-    parser.add_argument("--overwrite", action="store_true", help="replace an earlier checkpoint")
+    parser.add_argument("--overwrite", action="store_true", help="replace an earlier run")
+    parser.add_argument("--resume", action="store_true", help="go on with an earlier run")
     options = parser.parse_args(arguments)
     try:
         config = load_config(options.config)
         out = options.out or Path("runs") / options.config.stem
-        if (out / CHECKPOINT).exists() and not options.overwrite:
-            raise ConfigError(f"{out / CHECKPOINT} exists: give another --out, or --overwrite")
-        for stale in out.glob("events.out.tfevents.*"):
-            stale.unlink()
-        path = train(config, out)
+        with joined() as ranks:
+            if not options.resume and ranks.rank == 0:
+                make_room(out, options.overwrite)
+            path = train(config, out, options.resume, ranks)
     except (ConquianError, OSError, MemoryError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    print(f"checkpoint: {path}")
-    print(f"curves:     tensorboard --logdir {out}")
+    if ranks.rank == 0:
+        print(f"checkpoint: {path}")
+        print(f"curves:     tensorboard --logdir {out}")
     return 0
+
+
+def make_room(out: Path, overwrite: bool) -> None:
+    """Refuse to mix a run with an earlier one; its files go if they may."""
+    earlier = [*out.glob("events.out.tfevents.*"), *(out / name for name in (POLICY, BEST, STATE))]
+    if (out / POLICY).exists() and not overwrite:
+        raise ConfigError(f"{out / POLICY} exists: give another --out, --resume or --overwrite")
+    for path in earlier:
+        path.unlink(missing_ok=True)
 
 
 if __name__ == "__main__":

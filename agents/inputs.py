@@ -1,0 +1,153 @@
+"""What a network is given: the observation by suits, and the ways to a final table by card.
+
+Each suit is a row: the card pieces of the observation, then, where ``ways`` is asked for,
+
+| piece | of each card |
+| --- | --- |
+| now 0, 1, 2, 3 | ways with so many cards missing that hold it |
+| taking 0, 1, 2, 3 | the same after the face-up card was taken, 0 where it may not be |
+| links | its live combinations of three, as ``greedy`` counts them |
+| absorbed | whether the other table could take it in alone |
+
+ten numbers each, one a rank. Ways and links are many or none, so they are given as logarithms. The
+numbers of the observation that belong to no card come last. A symmetry of the rules moves the rows
+or the ranks in them and changes nothing else.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agents.heuristic import count_links, partner_table
+from agents.ways import MOST_MISSING, WayDesk, combos_by_size, find_ways, new_desk
+from conquian_env import RuleSet
+from conquian_env.actions import TAKE
+from conquian_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, bit, lowest
+from conquian_env.jit import jit
+from conquian_env.melds import is_legal_table, rulebook
+from conquian_env.observation import CARD_PIECES, CARDS_END, LAYOUT, OBSERVATION_SIZE
+
+NUM_NUMBERS = OBSERVATION_SIZE - CARDS_END
+WAY_KINDS = MOST_MISSING + 1
+WAY_PIECES = 2 * WAY_KINDS + 2
+LINKS, ABSORBED = 2 * WAY_KINDS, 2 * WAY_KINDS + 1
+LOG_STEPS = 16.0  # steps to a doubling
+MOST_COUNTED = 4096
+LOGS = np.round(LOG_STEPS * np.log2(1 + np.arange(MOST_COUNTED))).astype(np.uint8)
+OWN_HAND, OWN_TABLE, OTHER_TABLE, FACE_UP, UNSEEN = (
+    LAYOUT[name].start for name in ("own_hand", "own_table", "other_table", "face_up", "unseen")
+)
+
+
+def row_size(ways: bool) -> int:
+    """Numbers in the row of a suit."""
+    return NUM_RANKS * (CARD_PIECES + (WAY_PIECES if ways else 0))
+
+
+def input_size(ways: bool) -> int:
+    """Numbers in all: four rows, and what belongs to no card."""
+    return NUM_SUITS * row_size(ways) + NUM_NUMBERS
+
+
+class _Tools(NamedTuple):
+    """What ways and links are counted with."""
+
+    desk: WayDesk
+    partners: NDArray[np.int64]
+    counts: NDArray[np.int64]  # int64 [WAY_PIECES, 40]
+
+
+@jit
+def _mask(observation: NDArray[np.uint8], start: int) -> int:
+    mask = 0
+    for card_id in range(NUM_CARDS):
+        if observation[start + card_id]:
+            mask |= bit(card_id)
+    return mask
+
+
+@jit
+def _count_ways(kind: int, own: int, table: int, unseen: int, target: int, tools: _Tools) -> None:
+    """Add the ways, by the cards they hold, to the pieces from ``kind`` on."""
+    for k in range(find_ways(own, table, unseen, target, tools.desk)):
+        way, missing = tools.desk.ways[k]
+        while way:
+            tools.counts[kind + missing, lowest(way)] += 1
+            way &= way - 1
+
+
+@jit
+def _count(observation: NDArray[np.uint8], may_take: bool, book: np.void, tools: _Tools) -> None:
+    """Fill ``tools.counts``."""
+    tools.counts[:] = 0
+    hand, table = _mask(observation, OWN_HAND), _mask(observation, OWN_TABLE)
+    other_table, face_up = _mask(observation, OTHER_TABLE), _mask(observation, FACE_UP)
+    unseen, own, target = _mask(observation, UNSEEN), hand | table, int(book["target"])
+    _count_ways(0, own, table, unseen, target, tools)
+    if may_take:
+        _count_ways(WAY_KINDS, own | face_up, table | face_up, unseen, target, tools)
+    live = (hand | unseen | face_up) & int(book["pack"])
+    while live:
+        card_id = lowest(live)
+        live &= live - 1
+        tools.counts[LINKS, card_id] = count_links(tools.partners[card_id], own, unseen)
+        if other_table and is_legal_table(other_table | bit(card_id), book):
+            tools.counts[ABSORBED, card_id] = 1
+
+
+@jit
+def _write(
+    observations: NDArray[np.uint8],
+    may_take: NDArray[np.bool_],
+    books: NDArray[np.void],
+    combos: NDArray[np.int64],
+    partners: NDArray[np.int64],
+    logs: NDArray[np.uint8],
+    ways: bool,
+    out: NDArray[np.uint8],
+) -> None:
+    tools = _Tools(new_desk(combos), partners, np.zeros((WAY_PIECES, NUM_CARDS), np.int64))
+    for i in range(len(observations)):
+        if ways:
+            _count(observations[i], may_take[i], books[0], tools)
+        at = 0
+        for suit in range(NUM_SUITS):
+            for piece in range(CARD_PIECES):
+                start = piece * NUM_CARDS + suit * NUM_RANKS
+                out[i, at : at + NUM_RANKS] = observations[i, start : start + NUM_RANKS]
+                at += NUM_RANKS
+            for piece in range(WAY_PIECES if ways else 0):
+                for rank in range(NUM_RANKS):
+                    counted = tools.counts[piece, suit * NUM_RANKS + rank]
+                    out[i, at] = logs[min(counted, MOST_COUNTED - 1)]
+                    at += 1
+        out[i, at:] = observations[i, CARDS_END:]
+
+
+def network_inputs(
+    observation: NDArray[np.uint8],
+    mask: NDArray[np.bool_],
+    rules: RuleSet,
+    ways: bool,
+    out: NDArray[np.uint8] | None = None,
+) -> NDArray[np.uint8]:
+    """What a network is given for n decisions.
+
+    Args:
+        observation: uint8 [n, 416].
+        mask: bool [n, 83], which tells whether the face-up card may be taken.
+        rules: what is played.
+        ways: whether ways, links and absorbed cards are counted.
+        out: uint8 [n, ``input_size(ways)``] to write to.
+
+    Returns:
+        ``out``, or a new array.
+    """
+    if out is None:
+        out = np.empty((len(observation), input_size(ways)), np.uint8)
+    _write(
+        observation, mask[:, TAKE], rulebook(rules), combos_by_size(rules), partner_table(rules),
+        LOGS, ways, out,
+    )  # fmt: skip
+    return out
