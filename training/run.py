@@ -170,7 +170,10 @@ class Run:
             ConfigError: it is of another configuration.
         """
         content = read(path, FORMAT, KINDS)
-        theirs, ours = json.loads(content["config"]), self.recipe
+        try:
+            theirs, ours = dict(json.loads(content["config"])), self.recipe
+        except (ValueError, TypeError):
+            raise CheckpointError(f"{path}: config is no configuration") from None
         for key in ours:
             if theirs.get(key) != ours[key]:
                 raise ConfigError(f"{path}: {key} was {theirs.get(key)}, and is {ours[key]}")
@@ -190,7 +193,7 @@ class Run:
                     content["opponent_seat"][rows].numpy(),
                     content["updates"] * self.config.rollout,
                 )
-        except (RuntimeError, ValueError, KeyError, IndexError, ConquianError) as error:
+        except (RuntimeError, ValueError, TypeError, LookupError, ConquianError) as error:
             raise CheckpointError(f"{path}: {' '.join(str(error).split())}") from None
         self.updates, self.best = content["updates"], content["best"]
 
