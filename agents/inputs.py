@@ -6,12 +6,14 @@ Each suit is a row: the card pieces of the observation, then, where ``ways`` is 
 | --- | --- |
 | now 0, 1, 2, 3 | ways with so many cards missing that hold it |
 | taking 0, 1, 2, 3 | the same after the face-up card was taken, 0 where it may not be |
+| left 0, 1, 2, 3 | if it is in the hand, the ways now that a discard of it would leave |
 | links | its live combinations of three, as ``greedy`` counts them |
 | absorbed | whether the other table could take it in alone |
 
-ten numbers each, one a rank. Ways and links are many or none, so they are given as logarithms. The
-numbers of the observation that belong to no card come last. A symmetry of the rules moves the rows
-or the ranks in them and changes nothing else.
+ten numbers each, one a rank. What belongs to no card comes last: the other numbers of the
+observation, and how many ways there are, now and taking. Ways and links are many or none, so they
+are given as logarithms. A symmetry of the rules moves the rows or the ranks in them and changes
+nothing else.
 """
 
 from typing import NamedTuple
@@ -30,14 +32,20 @@ from conquian_env.observation import CARD_PIECES, CARDS_END, LAYOUT, OBSERVATION
 
 NUM_NUMBERS = OBSERVATION_SIZE - CARDS_END
 WAY_KINDS = MOST_MISSING + 1
-WAY_PIECES = 2 * WAY_KINDS + 2
-LINKS, ABSORBED = 2 * WAY_KINDS, 2 * WAY_KINDS + 1
+NOW, TAKING, LEFT = 0, WAY_KINDS, 2 * WAY_KINDS
+LINKS, ABSORBED = 3 * WAY_KINDS, 3 * WAY_KINDS + 1
+WAY_PIECES = ABSORBED + 1
 LOG_STEPS = 16.0  # steps to a doubling
 MOST_COUNTED = 4096
 LOGS = np.round(LOG_STEPS * np.log2(1 + np.arange(MOST_COUNTED))).astype(np.uint8)
 OWN_HAND, OWN_TABLE, OTHER_TABLE, FACE_UP, UNSEEN = (
     LAYOUT[name].start for name in ("own_hand", "own_table", "other_table", "face_up", "unseen")
 )
+
+
+def number_size(ways: bool) -> int:
+    """Numbers that belong to no card."""
+    return NUM_NUMBERS + (LEFT if ways else 0)
 
 
 def row_size(ways: bool) -> int:
@@ -47,7 +55,7 @@ def row_size(ways: bool) -> int:
 
 def input_size(ways: bool) -> int:
     """Numbers in all: four rows, and what belongs to no card."""
-    return NUM_SUITS * row_size(ways) + NUM_NUMBERS
+    return NUM_SUITS * row_size(ways) + number_size(ways)
 
 
 class _Tools(NamedTuple):
@@ -56,6 +64,7 @@ class _Tools(NamedTuple):
     desk: WayDesk
     partners: NDArray[np.int64]
     counts: NDArray[np.int64]  # int64 [WAY_PIECES, 40]
+    totals: NDArray[np.int64]  # int64 [8], of the ways now and taking
 
 
 @jit
@@ -72,6 +81,7 @@ def _count_ways(kind: int, own: int, table: int, unseen: int, target: int, tools
     """Add the ways, by the cards they hold, to the pieces from ``kind`` on."""
     for k in range(find_ways(own, table, unseen, target, tools.desk)):
         way, missing = tools.desk.ways[k]
+        tools.totals[kind + missing] += 1
         while way:
             tools.counts[kind + missing, lowest(way)] += 1
             way &= way - 1
@@ -80,13 +90,18 @@ def _count_ways(kind: int, own: int, table: int, unseen: int, target: int, tools
 @jit
 def _count(observation: NDArray[np.uint8], may_take: bool, book: np.void, tools: _Tools) -> None:
     """Fill ``tools.counts``."""
-    tools.counts[:] = 0
+    tools.counts[:] = tools.totals[:] = 0
     hand, table = _mask(observation, OWN_HAND), _mask(observation, OWN_TABLE)
     other_table, face_up = _mask(observation, OTHER_TABLE), _mask(observation, FACE_UP)
     unseen, own, target = _mask(observation, UNSEEN), hand | table, int(book["target"])
-    _count_ways(0, own, table, unseen, target, tools)
+    _count_ways(NOW, own, table, unseen, target, tools)
     if may_take:
-        _count_ways(WAY_KINDS, own | face_up, table | face_up, unseen, target, tools)
+        _count_ways(TAKING, own | face_up, table | face_up, unseen, target, tools)
+    for card_id in range(NUM_CARDS):
+        if hand & bit(card_id):
+            for missing in range(WAY_KINDS):
+                needed = tools.counts[NOW + missing, card_id]
+                tools.counts[LEFT + missing, card_id] = tools.totals[NOW + missing] - needed
     live = (hand | unseen | face_up) & int(book["pack"])
     while live:
         card_id = lowest(live)
@@ -107,7 +122,8 @@ def _write(
     ways: bool,
     out: NDArray[np.uint8],
 ) -> None:
-    tools = _Tools(new_desk(combos), partners, np.zeros((WAY_PIECES, NUM_CARDS), np.int64))
+    counts, totals = np.zeros((WAY_PIECES, NUM_CARDS), np.int64), np.zeros(LEFT, np.int64)
+    tools = _Tools(new_desk(combos), partners, counts, totals)
     for i in range(len(observations)):
         if ways:
             _count(observations[i], may_take[i], books[0], tools)
@@ -122,7 +138,10 @@ def _write(
                     counted = tools.counts[piece, suit * NUM_RANKS + rank]
                     out[i, at] = logs[min(counted, MOST_COUNTED - 1)]
                     at += 1
-        out[i, at:] = observations[i, CARDS_END:]
+        out[i, at : at + NUM_NUMBERS] = observations[i, CARDS_END:]
+        at += NUM_NUMBERS
+        for kind in range(LEFT if ways else 0):
+            out[i, at + kind] = logs[min(totals[kind], MOST_COUNTED - 1)]
 
 
 def network_inputs(
