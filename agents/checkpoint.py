@@ -4,6 +4,7 @@ import io
 import json
 import os
 import zipfile
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -90,9 +91,10 @@ def write(path: Path, kind: str, content: dict[str, Any]) -> None:
             os.fsync(file.fileno())
         part.replace(path)
     except OSError as error:
-        raise CheckpointError(f"{path}: {error.strerror}; what was there is kept") from None
+        raise CheckpointError(f"{path}: {error.strerror or error}; what was there is kept") from None
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # there is none, or its folder is none
+            part.unlink()
 
 
 def read(path: Path, kind: str, kinds: dict[str, type]) -> dict[str, Any]:

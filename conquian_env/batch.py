@@ -339,6 +339,7 @@ class Batch:
         _check_array("states", states, STATE, (self.num_games,))
         self._rows[...] = states
         self._run(_look, self._all)
+        self.reward[:] = 0.0  # a deal that was over has paid
 
     def _allocate(
         self, rules: RuleSet, rows: NDArray[np.void], settings: Settings, threads: int

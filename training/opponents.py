@@ -39,8 +39,8 @@ class PastSelf(Member):
 class Pool:
     """The anchors, numbered from 0, and then the past selves, numbered as they came.
 
-    A past self that is no longer drawn is kept while the next one is new: by then the deals that
-    it began are over.
+    A past self that is no longer drawn is kept while the next one is new: by then most deals that
+    it began are over, and the others go on against the oldest that is left.
 
     Args:
         config: how many deals are played against the pool, and who is in it.
@@ -76,7 +76,9 @@ class Pool:
     def __getitem__(self, number: int) -> Member:
         """The member of a number."""
         first = len(self.anchors) + self.added - len(self.past)  # the number of the oldest
-        return self.anchors[number] if number < len(self.anchors) else self.past[number - first]
+        if number < len(self.anchors):
+            return self.anchors[number]
+        return self.past[max(number - first, 0)]
 
     @property
     def current(self) -> NDArray[np.int64]:

@@ -97,12 +97,15 @@ def update(
         rows = [place[chosen][place[chosen] >= 0] for place in places]
         parts = torch.stack(list(learner.workers.map(work, rollouts, rows)))
         total = ranks.sum(parts.sum(0))
-        sums, gradient = torch.split(total / total[0], [NUM_SUMS, len(total) - NUM_SUMS])
+        sums, gradient = torch.split(total, [NUM_SUMS, len(total) - NUM_SUMS])
+        if sums[0] == 0:  # none of these decisions was the policy's own
+            continue
         history.append(sums)
-        _set_gradients(weights, gradient)
+        _set_gradients(weights, gradient / sums[0])
         nn.utils.clip_grad_norm_(weights, config.max_grad_norm)
         learner.optimizer.step()
-    means = torch.stack(history).mean(0)[1:].tolist()
+    count, *totals = torch.stack(history).sum(0).tolist()
+    means = [one / count for one in totals]
     values = zip(Losses.__annotations__, [*means, explained_variance], strict=True)
     return Losses(**dict(values))
 

@@ -187,7 +187,8 @@ class Collector:
             theirs = batch.actor == self.opponent_seat
             self.learned[t], self.alone[t] = ~theirs, self.opponent == NOBODY
             if theirs.any():
-                self.pool.play(batch, self.opponent, theirs, self._seeds("opponents"), played)
+                seeds = self._seeds("opponents' actions")
+                self.pool.play(batch, self.opponent, theirs, seeds, played)
         with self._timed("engine"):
             batch.step(played)
             self.reward[t] = batch.reward / batch.rules.highest_stake  # values are from -1 to 1

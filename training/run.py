@@ -21,7 +21,7 @@ from conquian_env.errors import ConquianError
 from conquian_env.state import STATE
 from training.config import Config, ConfigError
 from training.exact import agent_strategy, nash_conv
-from training.match import play_match
+from training.match import check_plays, play_match
 from training.opponents import Pool
 from training.ppo import Learner, update
 from training.ranks import Ranks
@@ -70,6 +70,9 @@ class Run:
         self.workers = ThreadPoolExecutor(config.threads, "learner", torch.set_num_threads, (1,))
         self.learner = Learner(self.network, self.critic, self.optimizer, self.workers, ranks)
         self.pool = Pool(config.pool, self.rules, config.seed)
+        self.anchors = [(spec, make_agent(spec)) for spec in config.evaluation.anchors]
+        for anchor in self.anchors:  # refused now, not at the first evaluation
+            check_plays(*anchor, self.rules)
         games = np.split(np.arange(config.num_games), parts)
         mine = slice(ranks.rank * config.threads, (ranks.rank + 1) * config.threads)
         self.collectors = [Collector(config, some, self.pool, device) for some in games[mine]]
@@ -131,12 +134,11 @@ class Run:
     def evaluate(self) -> dict[str, float]:
         """Scores of the averaged and of the newest policy, and how far the first is from safe."""
         settings, scores = self.config.evaluation, {}
-        for anchor in settings.anchors:
-            second = (anchor, make_agent(anchor))
+        for second in self.anchors:
             for name, network in (("", self.average), ("_last", self.network)):
                 first = ("policy", NetworkAgent(network, self.rules))
                 result = play_match(first, second, self.rules, settings.pairs, EVALUATION_SEED)
-                scores[f"eval/vs_{anchor}{name}"] = result.score.mean
+                scores[f"eval/vs_{second[0]}{name}"] = result.score.mean
         if settings.exact:
             self.form = self.form or sequence_form(self.rules)
             agent = NetworkAgent(self.average, self.rules, sample=True)
@@ -170,7 +172,10 @@ class Run:
             ConfigError: it is of another configuration.
         """
         content = read(path, FORMAT, KINDS)
-        theirs, ours = json.loads(content["config"]), self.recipe
+        try:
+            theirs, ours = dict(json.loads(content["config"])), self.recipe
+        except (ValueError, TypeError):
+            raise CheckpointError(f"{path}: config is no configuration") from None
         for key in ours:
             if theirs.get(key) != ours[key]:
                 raise ConfigError(f"{path}: {key} was {theirs.get(key)}, and is {ours[key]}")
@@ -190,7 +195,7 @@ class Run:
                     content["opponent_seat"][rows].numpy(),
                     content["updates"] * self.config.rollout,
                 )
-        except (RuntimeError, ValueError, KeyError, IndexError, ConquianError) as error:
+        except (RuntimeError, ValueError, TypeError, LookupError, ConquianError) as error:
             raise CheckpointError(f"{path}: {' '.join(str(error).split())}") from None
         self.updates, self.best = content["updates"], content["best"]
 

@@ -111,9 +111,10 @@ def _evaluate(run: Run, out: Path) -> dict[str, float]:
 
 
 def _save(run: Run, out: Path) -> None:
-    run.save(out / STATE)
+    """The state last: a run that goes on from it writes the policy again."""
     if run.ranks.rank == 0:
         save(out / POLICY, _checkpoint(run))
+    run.save(out / STATE)
 
 
 def _checkpoint(run: Run) -> Checkpoint:
@@ -220,11 +221,11 @@ def main(arguments: list[str] | None = None) -> int:
 
 def make_room(out: Path, overwrite: bool) -> None:
     """Refuse to mix a run with an earlier one; its files go if they may."""
-    earlier = [*out.glob("events.out.tfevents.*"), *(out / name for name in (POLICY, BEST, STATE))]
-    if (out / POLICY).exists() and not overwrite:
-        raise ConfigError(f"{out / POLICY} exists: give another --out, --resume or --overwrite")
-    for path in earlier:
-        path.unlink(missing_ok=True)
+    kept = [out / name for name in (POLICY, BEST, STATE) if (out / name).exists()]
+    if kept and not overwrite:
+        raise ConfigError(f"{kept[0]} exists: give another --out, --resume or --overwrite")
+    for path in (*kept, *out.glob("events.out.tfevents.*")):
+        path.unlink()
 
 
 if __name__ == "__main__":
