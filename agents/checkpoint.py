@@ -91,7 +91,9 @@ def write(path: Path, kind: str, content: dict[str, Any]) -> None:
             os.fsync(file.fileno())
         part.replace(path)
     except OSError as error:
-        raise CheckpointError(f"{path}: {error.strerror or error}; what was there is kept") from None
+        raise CheckpointError(
+            f"{path}: {error.strerror or error}; what was there is kept"
+        ) from None
     finally:
         with suppress(OSError):  # there is none, or its folder is none
             part.unlink()

@@ -6,12 +6,16 @@ Each suit is a row: the card pieces of the observation, then, where ``ways`` is 
 | --- | --- |
 | now 0, 1, 2, 3 | ways with so many cards missing that hold it |
 | taking 0, 1, 2, 3 | the same after the face-up card was taken, 0 where it may not be |
+| left 0, 1, 2, 3 | if it is in the hand, the ways now that a discard of it would leave |
+| laid 0, 1, 2, 3 | the same, those that hold it and are left by the best discard after laying it |
 | links | its live combinations of three, as ``greedy`` counts them |
 | absorbed | whether the other table could take it in alone |
 
-ten numbers each, one a rank. Ways and links are many or none, so they are given as logarithms. The
-numbers of the observation that belong to no card come last. A symmetry of the rules moves the rows
-or the ranks in them and changes nothing else.
+ten numbers each, one a rank. What belongs to no card comes last: the other numbers of the
+observation, and how many ways there are, now, taking, and left by the best discard of this turn or
+of the one that taking begins. The best discard leaves most ways, each weighed by the chance that
+its missing cards come. Ways and links are many or none, so they are given as logarithms. A symmetry
+of the rules moves the rows or the ranks in them and changes nothing else.
 """
 
 from typing import NamedTuple
@@ -23,21 +27,32 @@ from agents.heuristic import count_links, partner_table
 from agents.ways import MOST_MISSING, WayDesk, combos_by_size, find_ways, new_desk
 from conquian_env import RuleSet
 from conquian_env.actions import TAKE
-from conquian_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, bit, lowest
+from conquian_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, bit, count, lowest
 from conquian_env.jit import jit
 from conquian_env.melds import is_legal_table, rulebook
 from conquian_env.observation import CARD_PIECES, CARDS_END, LAYOUT, OBSERVATION_SIZE
 
 NUM_NUMBERS = OBSERVATION_SIZE - CARDS_END
 WAY_KINDS = MOST_MISSING + 1
-WAY_PIECES = 2 * WAY_KINDS + 2
-LINKS, ABSORBED = 2 * WAY_KINDS, 2 * WAY_KINDS + 1
+NOW, TAKING, LEFT, LAID, LINKS = range(0, 5 * WAY_KINDS, WAY_KINDS)
+ABSORBED = LINKS + 1
+WAY_PIECES = LINKS + 2
+BEST = 2 * WAY_KINDS  # after the ways now and taking
+WAY_NUMBERS = 3 * WAY_KINDS
+ALL = NUM_CARDS  # a row for all ways, after those for the ways that hold each card
 LOG_STEPS = 16.0  # steps to a doubling
 MOST_COUNTED = 4096
 LOGS = np.round(LOG_STEPS * np.log2(1 + np.arange(MOST_COUNTED))).astype(np.uint8)
+STOCK_LEFT = LAYOUT["stock_left"].start
+UNEVEN = 0.999  # so that chances of different ways do not add up to the same
 OWN_HAND, OWN_TABLE, OTHER_TABLE, FACE_UP, UNSEEN = (
     LAYOUT[name].start for name in ("own_hand", "own_table", "other_table", "face_up", "unseen")
 )
+
+
+def number_size(ways: bool) -> int:
+    """Numbers that belong to no card."""
+    return NUM_NUMBERS + (WAY_NUMBERS if ways else 0)
 
 
 def row_size(ways: bool) -> int:
@@ -47,7 +62,7 @@ def row_size(ways: bool) -> int:
 
 def input_size(ways: bool) -> int:
     """Numbers in all: four rows, and what belongs to no card."""
-    return NUM_SUITS * row_size(ways) + NUM_NUMBERS
+    return NUM_SUITS * row_size(ways) + number_size(ways)
 
 
 class _Tools(NamedTuple):
@@ -56,6 +71,9 @@ class _Tools(NamedTuple):
     desk: WayDesk
     partners: NDArray[np.int64]
     counts: NDArray[np.int64]  # int64 [WAY_PIECES, 40]
+    totals: NDArray[np.int64]  # int64 [12], of all ways
+    hopes: NDArray[np.float64]  # float64 [41, 40], of the ways that hold a card, by discard
+    best: NDArray[np.int64]  # int64 [41], the discard with the most, as a mask
 
 
 @jit
@@ -68,25 +86,84 @@ def _mask(observation: NDArray[np.uint8], start: int) -> int:
 
 
 @jit
-def _count_ways(kind: int, own: int, table: int, unseen: int, target: int, tools: _Tools) -> None:
-    """Add the ways, by the cards they hold, to the pieces from ``kind`` on."""
-    for k in range(find_ways(own, table, unseen, target, tools.desk)):
+def _count_ways(kind: int, own: int, table: int, unseen: int, target: int, tools: _Tools) -> int:
+    """Add the ways, by the cards they hold, to the pieces from ``kind`` on; how many there are."""
+    found = find_ways(own, table, unseen, target, tools.desk)
+    for k in range(found):
         way, missing = tools.desk.ways[k]
+        tools.totals[kind + missing] += 1
         while way:
             tools.counts[kind + missing, lowest(way)] += 1
             way &= way - 1
+    return found
+
+
+@jit
+def _choose_discards(found: int, hand: int, chance: float, tools: _Tools) -> None:
+    """Fill ``tools.best`` for the hand cards, and for all ways; 0 where no discard leaves any."""
+    tools.hopes[:] = 0.0
+    for k in range(found):
+        way, missing = tools.desk.ways[k]
+        hope, spare = chance**missing, hand & ~way
+        while spare:
+            discard = lowest(spare)
+            spare &= spare - 1
+            tools.hopes[ALL, discard] += hope
+            inside = hand & way
+            while inside:
+                tools.hopes[lowest(inside), discard] += hope
+                inside &= inside - 1
+    for card_id in range(ALL + 1):
+        if card_id == ALL or hand & bit(card_id):
+            tools.best[card_id] = _greatest(hand, tools.hopes[card_id])
+
+
+@jit
+def _greatest(hand: int, hopes: NDArray[np.float64]) -> int:
+    """The hand card with the greatest hope, as a mask; 0 if all are nothing."""
+    best, most = 0, 0.0
+    while hand:
+        card_id = lowest(hand)
+        hand &= hand - 1
+        if hopes[card_id] > most:
+            best, most = bit(card_id), hopes[card_id]
+    return best
+
+
+@jit
+def _count_left(found: int, hand: int, tools: _Tools) -> None:
+    """Count the ways that the best discards leave: of all, and of those that hold each card."""
+    for k in range(found):
+        way, missing = tools.desk.ways[k]
+        if tools.best[ALL] & ~way:
+            tools.totals[BEST + missing] += 1
+        inside = hand & way
+        while inside:
+            card_id = lowest(inside)
+            inside &= inside - 1
+            if tools.best[card_id] & ~way:
+                tools.counts[LAID + missing, card_id] += 1
 
 
 @jit
 def _count(observation: NDArray[np.uint8], may_take: bool, book: np.void, tools: _Tools) -> None:
     """Fill ``tools.counts``."""
-    tools.counts[:] = 0
+    tools.counts[:] = tools.totals[:] = 0
     hand, table = _mask(observation, OWN_HAND), _mask(observation, OWN_TABLE)
     other_table, face_up = _mask(observation, OTHER_TABLE), _mask(observation, FACE_UP)
     unseen, own, target = _mask(observation, UNSEEN), hand | table, int(book["target"])
-    _count_ways(0, own, table, unseen, target, tools)
+    found = _count_ways(NOW, own, table, unseen, target, tools)
     if may_take:
-        _count_ways(WAY_KINDS, own | face_up, table | face_up, unseen, target, tools)
+        found = _count_ways(TAKING, own | face_up, table | face_up, unseen, target, tools)
+    if may_take or face_up == 0:
+        left = int(observation[STOCK_LEFT])
+        _choose_discards(found, hand, UNEVEN * (left + 1) / (count(unseen) + 1), tools)
+        _count_left(found, hand, tools)
+    for card_id in range(NUM_CARDS):
+        if hand & bit(card_id):
+            for missing in range(WAY_KINDS):
+                needed = tools.counts[NOW + missing, card_id]
+                tools.counts[LEFT + missing, card_id] = tools.totals[NOW + missing] - needed
     live = (hand | unseen | face_up) & int(book["pack"])
     while live:
         card_id = lowest(live)
@@ -107,7 +184,9 @@ def _write(
     ways: bool,
     out: NDArray[np.uint8],
 ) -> None:
-    tools = _Tools(new_desk(combos), partners, np.zeros((WAY_PIECES, NUM_CARDS), np.int64))
+    counts, totals = np.zeros((WAY_PIECES, NUM_CARDS), np.int64), np.zeros(WAY_NUMBERS, np.int64)
+    hopes, best = np.zeros((ALL + 1, NUM_CARDS)), np.zeros(ALL + 1, np.int64)
+    tools = _Tools(new_desk(combos), partners, counts, totals, hopes, best)
     for i in range(len(observations)):
         if ways:
             _count(observations[i], may_take[i], books[0], tools)
@@ -122,7 +201,10 @@ def _write(
                     counted = tools.counts[piece, suit * NUM_RANKS + rank]
                     out[i, at] = logs[min(counted, MOST_COUNTED - 1)]
                     at += 1
-        out[i, at:] = observations[i, CARDS_END:]
+        out[i, at : at + NUM_NUMBERS] = observations[i, CARDS_END:]
+        at += NUM_NUMBERS
+        for kind in range(WAY_NUMBERS if ways else 0):
+            out[i, at + kind] = logs[min(totals[kind], MOST_COUNTED - 1)]
 
 
 def network_inputs(

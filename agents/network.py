@@ -6,7 +6,15 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from agents.inputs import ABSORBED, LOG_STEPS, NUM_NUMBERS, WAY_PIECES, input_size, row_size
+from agents.inputs import (
+    ABSORBED,
+    LOG_STEPS,
+    NUM_NUMBERS,
+    WAY_PIECES,
+    input_size,
+    number_size,
+    row_size,
+)
 from conquian_env.actions import LAY
 from conquian_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS
 from conquian_env.errors import OptionError, shown
@@ -101,7 +109,7 @@ class SuitRows(nn.Module):
         self.register_buffer("card_scale", torch.cat([card_scale, hidden_scale]), persistent=False)
         self.register_buffer("number_scale", number_scale, persistent=False)
         self.cards = nn.Linear(self.row + self.hidden_row, width, bias=False)
-        self.numbers = nn.Linear(NUM_NUMBERS, width)
+        self.numbers = nn.Linear(number_size(shape.ways), width)
         self.layers = nn.Sequential(*(SuitLayer(width) for _ in range(shape.layers)))
 
     def forward(self, inputs: Tensor, hidden: Tensor | None, kind: torch.dtype) -> Tensor:
@@ -243,7 +251,8 @@ def _scales(ways: bool) -> tuple[Tensor, Tensor]:
     pieces = torch.ones(CARD_PIECES + WAY_PIECES)
     pieces[CARD_PIECES:] = 1 / (2 * LOG_STEPS)
     pieces[CARD_PIECES + ABSORBED] = 1 / LOG_STEPS
-    numbers = torch.ones(NUM_NUMBERS)
+    numbers = torch.full((number_size(ways),), 1 / (2 * LOG_STEPS))
+    numbers[:NUM_NUMBERS] = 1.0
     for name in COUNTS:  # of cards, in tens
         numbers[LAYOUT[name].start - CARDS_END] = 1 / NUM_RANKS
     return pieces.repeat_interleave(NUM_RANKS)[: row_size(ways)], numbers

@@ -1,4 +1,6 @@
-"""A trained network as an agent: ``ppo:path``."""
+"""A trained network as an agent: ``ppo:path``, and ``ppo:baseline`` that ships with the project."""
+
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -9,6 +11,8 @@ from agents.checkpoint import CheckpointError, load
 from agents.inputs import network_inputs
 from agents.network import Network
 from conquian_env import RuleSet, Views
+
+BASELINE = Path(__file__).with_name("baseline.pt")  # docs/baseline.md is its model card
 
 
 class NetworkAgent:
@@ -52,7 +56,7 @@ class Policy(NetworkAgent):
     """The policy of a checkpoint.
 
     Args:
-        path: the checkpoint file.
+        path: the checkpoint file, or ``baseline``.
         sample: ``true`` draws from the policy's probabilities, ``false`` plays the best action.
 
     Raises:
@@ -62,6 +66,6 @@ class Policy(NetworkAgent):
     def __init__(self, path: str, sample: str = "false") -> None:
         if sample not in ("true", "false"):
             raise AgentError(f"sample must be true or false, not {sample!r}")
-        checkpoint = load(path)
+        checkpoint = load(BASELINE if path == "baseline" else path)
         self.path = path
         super().__init__(checkpoint.network.eval(), checkpoint.rules, sample == "true", path)

@@ -30,11 +30,17 @@ class PPOConfig:
     """The learner. Step size and entropy bonus fall in a line to their ``final`` values.
 
     Attributes:
+        learning_rate: Adam's step size at the beginning.
+        final_learning_rate: and at the end.
+        entropy: weight of the entropy bonus at the beginning.
+        final_entropy: and at the end.
         kl: weight of KL(old policy, new policy), which with the entropy bonus makes magnetic
             mirror descent (arXiv 2206.05825) of it.
         epochs: passes over each rollout.
         minibatch: decisions a gradient step.
-        clip: PPO's range for the probability ratio.
+        clip: PPO's range for the probability ratio, 1 ± this.
+        value_weight: weight of the value's squared error.
+        max_grad_norm: longer gradients are shortened to this.
         gae_lambda: λ of the advantages; γ is 1, the objective is win, draw or loss.
         ema: how much of the averaged policy stays at each update; 0 for no average.
         critic: whether values come from a critic that sees all cards.
@@ -67,7 +73,7 @@ class PoolConfig:
     """Against whom some games are played; the others are played by the policy against itself.
 
     Attributes:
-        share: of the games in which one seat is an opponent from the pool.
+        share: of the deals in which one seat is an opponent from the pool.
         anchors: specs of agents that are always in the pool.
         folder: of checkpoints that are in it, too.
         past: how many past selves are in it.
@@ -103,13 +109,15 @@ class Config:
     """One run of ``training.train``.
 
     Attributes:
-        rules: the name of a preset, or a table of rule fields.
         decisions: real decisions to play, both seats together.
+        rules: the name of a preset, or a table of rule fields.
+        seed: of deals, weights and all else that is drawn.
         num_games: games side by side.
         rollout: decisions of each game between updates.
         checkpoint_every: updates between checkpoints.
         threads: that play and learn, each with an equal part of the games.
         device: of the networks; ``auto`` is a GPU where torch finds one.
+        network, ppo, pool, evaluation: tables of their own.
     """
 
     decisions: Count

@@ -90,9 +90,7 @@ def update(
     places = [_places(rollout, size) for rollout in rollouts]
 
     def work(rollout: Rollout, rows: Tensor) -> Tensor:
-        loss, sums = _losses(learner, rollout, rows, config, entropy_weight)
-        gradients = torch.autograd.grad(loss, weights)
-        return torch.cat([sums, *(gradient.flatten() for gradient in gradients)])
+        return gradients(learner, rollout, rows, config, entropy_weight)
 
     history = []
     for chosen in _minibatches(size, config, rng):
@@ -110,6 +108,15 @@ def update(
     means = [one / count for one in totals]
     values = zip(Losses.__annotations__, [*means, explained_variance], strict=True)
     return Losses(**dict(values))
+
+
+def gradients(
+    learner: Learner, rollout: Rollout, rows: Tensor, config: PPOConfig, entropy_weight: float
+) -> Tensor:
+    """How many decisions, the parts of their losses, and the gradients, all summed and flat."""
+    loss, sums = _losses(learner, rollout, rows, config, entropy_weight)
+    parts = torch.autograd.grad(loss, learner.weights)
+    return torch.cat([sums, *(part.flatten() for part in parts)])
 
 
 NUM_SUMS = 9
