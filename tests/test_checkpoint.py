@@ -71,6 +71,23 @@ def test_a_write_that_is_broken_off_keeps_the_old_file(path, monkeypatch):
     assert list(path.parent.iterdir()) == [path]
 
 
+def test_the_file_is_there_at_once_or_not_at_all(path, monkeypatch):
+    """What is written goes to another file until it is whole, and on the disk."""
+    before, order = path.read_bytes(), []
+
+    def replaced(part: Path, _: Path) -> None:
+        order.append((part.name, path.read_bytes() == before))
+        full()
+
+    monkeypatch.setattr(module.os, "fsync", lambda _: order.append("fsync"))
+    monkeypatch.setattr(Path, "replace", replaced)
+    with pytest.raises(CheckpointError, match="No space left on device"):
+        save(path, Checkpoint(network(), RuleSet(), 1))
+    assert order == ["fsync", ("policy.pt.part", True)]
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):
     (tmp_path / "file").write_text("")
     path = tmp_path / "file" / "policy.pt"

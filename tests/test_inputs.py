@@ -2,12 +2,13 @@
 
 import itertools
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from agents.inputs import input_size, network_inputs, row_size
+from agents.inputs import input_size, network_inputs, number_size, row_size
 from conquian_env import Batch, Game, RuleSet
 from conquian_env.actions import LAY, NUM_ACTIONS, TAKE
 from conquian_env.cards import card_mask
@@ -20,13 +21,11 @@ from training.symmetry import ACTION_PLACES, OBSERVATION_PLACES
 
 CARD_PIECES = [piece.name for piece in PIECES if piece.size == 40]
 CARDS_END = 10 * 40
-PIECE = {
-    **{name: k for k, name in enumerate(CARD_PIECES)},
-    **{f"now {k}": 10 + k for k in range(4)},
-    **{f"taking {k}": 14 + k for k in range(4)},
-    "links": 18,
-    "absorbed": 19,
-}
+WAY_PIECES = [f"{kind} {k}" for kind in ("now", "taking", "left", "laid") for k in range(4)]
+PLACES = {name: k for k, name in enumerate([*CARD_PIECES, *WAY_PIECES, "links", "absorbed"])}
+ROW = 280
+NUMBERS = 4 * ROW  # where they begin
+TOTALS = NUMBERS + 16  # of ways now, taking and left
 
 
 def inputs_of(game: Game, ways: bool = True) -> NDArray[np.uint8]:
@@ -36,8 +35,7 @@ def inputs_of(game: Game, ways: bool = True) -> NDArray[np.uint8]:
 
 def by_card(inputs: NDArray[np.uint8], piece: str) -> list[int]:
     """Forty numbers, one a card, of a piece."""
-    rows = inputs[: 4 * 200].reshape(4, 20, 10)
-    return rows[:, PIECE[piece]].flatten().tolist()
+    return inputs[:NUMBERS].reshape(4, 28, 10)[:, PLACES[piece]].flatten().tolist()
 
 
 def logarithm(count: int) -> int:
@@ -48,30 +46,63 @@ def slow_inputs(game: Game, ways: bool) -> list[int]:
     """The layout of the docstring, card by card."""
     observation = game.observation(game.actor).tolist()
     pieces = [observation[LAYOUT[name]] for name in CARD_PIECES]
-    if ways:
-        pieces += way_pieces(game)
-    rows = [piece[10 * suit + rank] for suit in range(4) for piece in pieces for rank in range(10)]
-    return rows + observation[CARDS_END:]
+    more, totals = way_inputs(game) if ways else ([], [])
+    rows = [
+        piece[10 * suit + rank]
+        for suit in range(4)
+        for piece in pieces + more
+        for rank in range(10)
+    ]
+    return rows + observation[CARDS_END:] + totals
 
 
-def way_pieces(game: Game) -> list[list[int]]:
-    rules, view = game.rules, game.view(game.actor)
-    own, unseen = {*view.hand, *view.table}, set(view.unseen)
+def way_inputs(game: Game) -> tuple[list[list[int]], list[int]]:
+    """What is counted of each card, and of all ways."""
+    rules, view, may_take = game.rules, game.view(game.actor), TAKE in game.legal_actions()
+    own, table, unseen = {*view.hand, *view.table}, set(view.table), set(view.unseen)
     face_up = {view.face_up} - {None}
-    taken = face_up if TAKE in game.legal_actions() else set()
-    counted = []
-    for extra, there in ((set(), True), (taken, bool(taken))):
-        found = slow_ways(rules, own | extra, {*view.table, *extra}, unseen) if there else {}
-        for missing in range(4):
-            holding = [way for way, lacks in found.items() if lacks == missing]
-            counted.append([sum(way >> c & 1 for way in holding) for c in range(40)])
+    now = slow_ways(rules, own, table, unseen)
+    taking = slow_ways(rules, own | face_up, table | face_up, unseen) if may_take else {}
+    left = [{way: m for way, m in now.items() if not way >> c & 1} for c in range(40)]
+    left = [some if c in view.hand else {} for c, some in enumerate(left)]
+    after = taking if may_take else {} if face_up else now
+    stock_left = game.observation(game.actor)[LAYOUT["stock_left"]][0]
+    chance = Fraction(999, 1000) * (int(stock_left) + 1) / (len(unseen) + 1)
+    laid = [
+        best_left(holding(after, c), view.hand, chance) if c in view.hand else {} for c in range(40)
+    ]
+    counted = [
+        [len([m for m in some(c).values() if m == missing]) for c in range(40)]
+        for some in (
+            lambda c: holding(now, c),
+            lambda c: holding(taking, c),
+            left.__getitem__,
+            laid.__getitem__,
+        )
+        for missing in range(4)
+    ]
     live = {*view.hand, *unseen, *face_up}
     counted.append([links(rules, c, own, unseen) if c in live else 0 for c in range(40)])
     theirs = card_mask(view.other_table)
     counted.append(
         [int(c in live and theirs > 0 and legal_table(theirs | 1 << c, rules)) for c in range(40)]
     )
-    return [[logarithm(n) for n in piece] for piece in counted]
+    totals = [
+        len([m for m in some.values() if m == missing])
+        for some in (now, taking, best_left(after, view.hand, chance))
+        for missing in range(4)
+    ]
+    return [[logarithm(n) for n in piece] for piece in counted], [logarithm(n) for n in totals]
+
+
+def holding(ways: dict[int, int], card: int) -> dict[int, int]:
+    return {way: missing for way, missing in ways.items() if way >> card & 1}
+
+
+def best_left(ways: dict[int, int], hand: tuple[int, ...], chance: Fraction) -> dict[int, int]:
+    """Of the ways that a discard leaves, those of the discard that leaves most."""
+    each = [{way: m for way, m in ways.items() if not way >> card & 1} for card in hand]
+    return max(each, key=lambda some: sum(chance**m for m in some.values()), default={})
 
 
 def links(rules: RuleSet, card: int, own: set[int], unseen: set[int]) -> int:
@@ -95,8 +126,9 @@ def test_the_inputs_are_as_described_in_every_phase(name, every):
 
 
 def test_sizes():
-    assert (row_size(False), row_size(True)) == (100, 200)
-    assert (input_size(False), input_size(True)) == (416, 816)
+    assert (row_size(False), row_size(True)) == (100, ROW)
+    assert (number_size(False), number_size(True)) == (16, 28)
+    assert (input_size(False), input_size(True)) == (416, TOTALS + 12)
 
 
 def test_ways_of_a_position_counted_by_hand():
@@ -107,6 +139,25 @@ def test_ways_of_a_position_counted_by_hand():
     inputs = inputs_of(game)
     assert by_card(inputs, "now 0") == [16 * (c in {1, 11, 21, 33, 34, 35}) for c in range(40)]
     assert not any(any(by_card(inputs, f"now {k}")) for k in (1, 2, 3))
+
+
+def test_what_a_discard_leaves_counted_by_hand():
+    """4S 5S 6S and two of three twos: with the king gone the one way stays."""
+    hands = ("AC AD AS 3C 3D", "4S 5S 2H 2D KC")
+    inputs = inputs_of(meld(rules=RuleSet(deal=5), hands=hands, stock="2C KH"))
+    in_way, king = {11, 21, 33, 34}, 9
+    assert by_card(inputs, "left 1") == [16 * (c == king) for c in range(40)]
+    assert by_card(inputs, "laid 1") == [16 * (c in in_way) for c in range(40)]
+    assert inputs[TOTALS:].tolist() == [0, 16, 0, 0] + [0] * 4 + [0, 16, 0, 0]
+
+
+def test_the_best_discard_leaves_most_ways():
+    """Without 2H there are AD 2D 3D and 2D 3D 4D, without 3D only 2C 2D 2H."""
+    hands = ("KC KD KH QC QD", "4S 5S 2H 2D 3D")
+    inputs = inputs_of(meld(rules=RuleSet(deal=5), hands=hands, stock="2C AD 4D"))
+    left = by_card(inputs, "left 1")
+    assert [left[c] for c in (21, 12, 11, 33, 34)] == [25, 16, 0, 0, 0]
+    assert inputs[TOTALS:].tolist() == [0, 32, 0, 0] + [0] * 4 + [0, 25, 0, 0]
 
 
 def test_taking_counts_with_the_card_on_offer():
@@ -152,8 +203,8 @@ def test_permuting_the_suits_moves_the_rows_only(decisions):
         seen = observation[:, places(OBSERVATION_SIZE, 0, CARDS_END, suits)]
         may = mask[:, places(NUM_ACTIONS, LAY, NUM_ACTIONS, suits)]
         moved = network_inputs(seen, may, RuleSet(), True)
-        rows = plain[:, :800].reshape(-1, 4, 200)[:, list(suits)].reshape(-1, 800)
-        np.testing.assert_array_equal(moved, np.concatenate([rows, plain[:, 800:]], 1))
+        rows = plain[:, :NUMBERS].reshape(-1, 4, ROW)[:, list(suits)].reshape(-1, NUMBERS)
+        np.testing.assert_array_equal(moved, np.concatenate([rows, plain[:, NUMBERS:]], 1))
 
 
 def test_reversing_the_ranks_reverses_each_piece(decisions):
@@ -162,8 +213,8 @@ def test_reversing_the_ranks_reverses_each_piece(decisions):
     turned = network_inputs(
         observation[:, OBSERVATION_PLACES], mask[:, ACTION_PLACES], RuleSet(), True
     )
-    backwards = plain[:, :800].reshape(-1, 80, 10)[:, :, ::-1].reshape(-1, 800)
-    np.testing.assert_array_equal(turned, np.concatenate([backwards, plain[:, 800:]], 1))
+    backwards = plain[:, :NUMBERS].reshape(-1, 10)[:, ::-1].reshape(-1, NUMBERS)
+    np.testing.assert_array_equal(turned, np.concatenate([backwards, plain[:, NUMBERS:]], 1))
 
 
 def test_it_writes_to_what_it_is_given(decisions):

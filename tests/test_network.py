@@ -11,7 +11,7 @@ from torch import Tensor
 
 from agents import make_agent
 from agents.checkpoint import Checkpoint, CheckpointError, save
-from agents.inputs import network_inputs
+from agents.inputs import network_inputs, row_size
 from agents.network import NO, Critic, Network, Shape, make_network
 from agents.policy import NetworkAgent
 from conquian_env import Batch, RuleSet
@@ -24,6 +24,8 @@ PLAIN = replace(SUIT, kind="plain")
 SHAPES = [SUIT, PLAIN, replace(SUIT, ways=False), replace(PLAIN, ways=False)]
 SMALL = Shape(width=8, layers=1)
 N = 64
+ROW = row_size(True)
+NUMBERS = 4 * ROW  # where they begin
 
 
 def made(shape: Shape) -> Network:
@@ -94,7 +96,7 @@ def test_the_suit_network_is_equivariant_under_all_suit_permutations(suits, batc
     network, (inputs, mask) = made(SUIT).double(), given(batch)
     plain = network(inputs, mask, torch.float64)
     moved = network(
-        by_suits(inputs, 0, 800, suits, 200),
+        by_suits(inputs, 0, NUMBERS, suits, ROW),
         by_suits(mask, LAY, NUM_ACTIONS, suits, 10),
         torch.float64,
     )
@@ -118,7 +120,7 @@ def test_the_suit_network_tells_suits_apart_that_hold_other_cards(batch):
 @pytest.mark.parametrize("suits", [(1, 0, 2, 3), (3, 2, 1, 0)])
 def test_the_plain_network_is_not_equivariant(suits, batch):
     network, (inputs, mask) = made(PLAIN), given(batch)
-    moved = network(by_suits(inputs, 0, 800, suits, 200), mask).value
+    moved = network(by_suits(inputs, 0, NUMBERS, suits, ROW), mask).value
     assert ((moved - network(inputs, mask).value).abs() > 1e-5).float().mean() > 0.9
 
 
@@ -131,7 +133,7 @@ def test_the_critic_is_invariant_under_all_suit_permutations(batch):
     assert (value.abs() < 1).all()
     for suits in PERMUTATIONS:
         moved_hidden = by_suits(hidden, 0, 120, suits, 10)
-        moved = critic(by_suits(inputs, 0, 800, suits, 200), moved_hidden, torch.float64)
+        moved = critic(by_suits(inputs, 0, NUMBERS, suits, ROW), moved_hidden, torch.float64)
         torch.testing.assert_close(moved, value, atol=1e-6, rtol=0)
     apart = critic(inputs, by_suits(hidden, 0, 120, (1, 0, 2, 3), 10), torch.float64)
     assert ((apart - value).abs() > 1e-4).float().mean() > 0.9
@@ -139,7 +141,7 @@ def test_the_critic_is_invariant_under_all_suit_permutations(batch):
 
 def changed(inputs: Tensor, ways: bool) -> Iterator[tuple[str, Tensor]]:
     """The inputs with a piece, or one of the numbers that belong to no card, a little higher."""
-    pieces = 20 if ways else 10
+    pieces = row_size(ways) // 10
     for piece in range(pieces):
         other = inputs.clone()
         other[:, : 40 * pieces].view(N, 4, pieces, 10)[:, :, piece] += 1
@@ -190,7 +192,8 @@ def test_counts_of_cards_are_read_in_tens_and_ways_in_doublings():
     number = LAYOUT["stock_left"].start - LAYOUT["phase"].start
     assert rows.number_scale[number] == pytest.approx(0.1)
     assert rows.number_scale[0] == 1
-    assert rows.card_scale.reshape(20, 10)[:, 0].tolist() == [1] * 10 + [1 / 32] * 9 + [1 / 16]
+    assert rows.number_scale[16:].tolist() == [1 / 32] * 12
+    assert rows.card_scale.reshape(28, 10)[:, 0].tolist() == [1] * 10 + [1 / 32] * 17 + [1 / 16]
 
 
 @pytest.mark.parametrize(

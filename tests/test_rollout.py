@@ -273,15 +273,17 @@ def test_seeds_make_other_games():
     assert (one != other).mean() > 0.5
 
 
-def test_games_beside_each_other_draw_apart():
-    """The same decision in all games, and all that are legal are played."""
+def test_the_same_decision_is_drawn_anew_in_each_game_and_at_each_step():
+    """And all that is legal is played."""
     config = replace(CONFIG, rollout=1)
-    collector = collector_of(config)
-    collector.batch.restore(np.repeat(collector.batch.states()[:1], N))
-    rollout = collector.collect(network_of(config))
-    legal = np.flatnonzero(collector.mask[0, 0]).tolist()
-    assert np.unique(rollout.action).tolist() == legal
-    assert len(legal) > 1
+    collector, actions = collector_of(config), []
+    states = np.repeat(collector.batch.states()[:1], N)
+    for _ in range(2):
+        collector.batch.restore(states)
+        actions.append(collector.collect(network_of(config)).action.tolist())
+        assert sorted(set(actions[-1])) == np.flatnonzero(collector.mask[0, 0]).tolist()
+    assert len(set(actions[0])) > 1
+    assert actions[0] != actions[1]
 
 
 # --- drawing ---
