@@ -84,7 +84,7 @@ def test_a_rollout_holds_what_the_batch_showed(rules, ways):
         np.testing.assert_array_equal(collector.reward[t], twin.reward / highest)
         np.testing.assert_array_equal(collector.done[t], twin.done)
         returns += (twin.reward[twin.done, 0] / highest).tolist()
-    assert len(returns) > 5
+    assert len(returns) > 2
     np.testing.assert_array_equal(rollout.returns, returns)
     assert rollout.decisions_per_deal == N * T / len(returns)
     assert rollout.learned.all()

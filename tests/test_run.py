@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -133,6 +133,21 @@ def test_a_run_leaves_the_global_generators_alone(tmp_path):
     train(SHORT, tmp_path)
     assert torch.equal(torch.random.get_rng_state(), before[0])
     assert (np.random.get_state()[1] == before[1]).all()  # noqa: NPY002
+
+
+def test_each_update_shuffles_anew_and_as_the_same_update_of_another_run_does(monkeypatch):
+    real, drawn = module.update, []
+
+    def update(*arguments):
+        drawn.append(str(arguments[-1].bit_generator.state))
+        return real(*arguments)
+
+    monkeypatch.setattr(module, "update", update)
+    run_of(steps=2)
+    run_of(steps=2)
+    run_of(replace(SHORT, seed=4), steps=1)
+    assert drawn[:2] == drawn[2:4]
+    assert len(set(drawn)) == 3
 
 
 def test_rates_and_weights_fall_in_a_line():
@@ -312,6 +327,15 @@ def test_a_request_to_stop_is_answered_between_two_updates(tmp_path, monkeypatch
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Ctrl-C raises, also where a shell has started the tests in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_a_second_ctrl_c_is_not_waited_for(tmp_path, monkeypatch):
     def step(_: Run) -> dict[str, float]:
         signal.raise_signal(signal.SIGINT)
