@@ -217,12 +217,15 @@ def test_a_gpu_that_is_not_there_is_refused():
 
 
 def test_both_policies_are_evaluated_on_the_same_deals():
-    run = run_of(replace(SHORT, ppo=replace(FULL.ppo, learning_rate=0.1)), steps=3)
+    run = run_of(replace(SHORT, evaluation=replace(FULL.evaluation, pairs=100)))
+    torch.manual_seed(8)
+    run.average.load_state_dict(make_network(FULL.network).state_dict())
     scores = run.evaluate()
     assert scores == run.evaluate()
+    assert scores["eval/vs_random"] != scores["eval/vs_random_last"]
     for name, network in (("", run.average), ("_last", run.network)):
         agents = ("policy", NetworkAgent(network, run.rules)), ("random", make_agent("random"))
-        expected = play_match(*agents, run.rules, 4, EVALUATION_SEED).score.mean
+        expected = play_match(*agents, run.rules, 100, EVALUATION_SEED).score.mean
         assert scores[f"eval/vs_random{name}"] == expected
     assert set(scores) == {"eval/vs_random", "eval/vs_random_last"}
 
