@@ -50,10 +50,10 @@ class PPOConfig:
         bf16: compute networks in bfloat16.
     """
 
-    learning_rate: Positive = 6e-4
+    learning_rate: Positive = 2e-3
     final_learning_rate: Weight = 1e-4
-    entropy: Weight = 0.1
-    final_entropy: Weight = 0.03
+    entropy: Weight = 0.03
+    final_entropy: Weight = 0.01
     kl: Weight = 0.0
     epochs: Count = 2
     minibatch: Count = 4096
