@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 import torch
@@ -36,15 +37,23 @@ def config_in(folder: Path, threads: int) -> Path:
 
 
 def torchrun(folder: Path, *extra: str) -> subprocess.CompletedProcess[str]:
-    """Two processes of one thread each, over loopback."""
+    """Two processes of one thread each, over loopback; none is left if they wait for ever."""
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     command += ["--nproc-per-node", "2", "-m", "training.train"]
     command += [str(config_in(folder, 1)), "--out", str(folder / "out"), *extra]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     environment |= {"GLOO_SOCKET_IFNAME": "lo"}
-    return subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
+    with subprocess.Popen(
+        command, env=environment, stdout=PIPE, stderr=PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            printed, errors = process.communicate(timeout=120)
+        except BaseException:
+            # torchrun gives each worker a session of its own, and ends them when asked to.
+            process.terminate()
+            process.wait(60)
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, printed, errors)
 
 
 @pytest.fixture(scope="module")

@@ -55,7 +55,7 @@ def test_a_run_writes_its_policy_and_logs_at_every_update(tmp_path):
     metrics = logged(tmp_path)
     assert [step for step, _ in metrics["charts/SPS"]] == [256, 512, 768, 1024]
     rates = [rate for _, rate in metrics["charts/learning_rate"]]
-    assert rates[0] == pytest.approx(6e-4)
+    assert rates[0] == pytest.approx(SMALL.ppo.learning_rate)
     assert rates == sorted(set(rates), reverse=True)
 
 
