@@ -12,12 +12,16 @@ from typing import Any
 import torch
 
 from agents.agent import AgentError
-from agents.network import Network, Shape, make_network
+from agents.network import Network, NetworkConfig, make_network
 from conquian_env import RuleSet, __version__
 from conquian_env.errors import ConquianError, shown
 from conquian_env.observation import OBSERVATION_VERSION
 
 FORMAT = "conquian-checkpoint-2"
+TYPES: dict[str, type] = {
+    "rules": dict, "network": dict, "weights": dict, "decisions": int, "recipe": str,
+    "revision": str,
+}  # fmt: skip
 
 
 class CheckpointError(AgentError):
@@ -45,7 +49,7 @@ def save(path: Path, checkpoint: Checkpoint) -> None:
     """Write a checkpoint."""
     content = {
         "rules": checkpoint.rules.to_dict(),
-        "network": asdict(checkpoint.network.shape),
+        "network": asdict(checkpoint.network.config),
         "decisions": checkpoint.decisions,
         "recipe": json.dumps(checkpoint.recipe),
         "revision": checkpoint.revision,
@@ -60,10 +64,10 @@ def load(path: Path | str) -> Checkpoint:
     Raises:
         CheckpointError: the file is missing, no checkpoint, damaged, or of another layout.
     """
-    content = read(Path(path), FORMAT, KINDS)
+    content = read(Path(path), FORMAT, TYPES)
     try:
         rules = RuleSet.from_dict(content["rules"])
-        network = make_network(Shape(**content["network"]))
+        network = make_network(NetworkConfig(**content["network"]))
         network.load_state_dict(content["weights"])
         recipe = json.loads(content["recipe"])
     except (ConquianError, RuntimeError, TypeError, AttributeError, ValueError) as error:
@@ -73,15 +77,15 @@ def load(path: Path | str) -> Checkpoint:
     return Checkpoint(network, rules, content["decisions"], recipe, content["revision"])
 
 
-def write(path: Path, kind: str, content: dict[str, Any]) -> None:
+def write(path: Path, file_format: str, content: dict[str, Any]) -> None:
     """Write a file of tensors; a reader sees the old file or the new one, never a part.
 
     Raises:
         CheckpointError: it cannot be written; the old file is as it was.
     """
-    stamp = {"format": kind, "version": __version__, "observation_version": OBSERVATION_VERSION}
+    stamp = {"version": __version__, "observation_version": OBSERVATION_VERSION}
     buffer = io.BytesIO()
-    torch.save(stamp | content, buffer)
+    torch.save({"format": file_format} | stamp | content, buffer)
     part = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -99,13 +103,13 @@ def write(path: Path, kind: str, content: dict[str, Any]) -> None:
             part.unlink()
 
 
-def read(path: Path, kind: str, kinds: dict[str, type]) -> dict[str, Any]:
+def read(path: Path, file_format: str, types: dict[str, type]) -> dict[str, Any]:
     """Read a file of tensors; no code in it is run.
 
     Args:
         path: the file.
-        kind: the format it must have.
-        kinds: the type of each entry.
+        file_format: what it must be.
+        types: of the entries that it must have.
 
     Raises:
         CheckpointError: the file is missing, of another format, damaged, or of another layout.
@@ -122,22 +126,16 @@ def read(path: Path, kind: str, kinds: dict[str, type]) -> dict[str, Any]:
         content = None
     if content is None:
         raise CheckpointError(f"{path}: not a checkpoint, or a damaged one")
-    if not isinstance(content, dict) or content.get("format") != kind:
-        raise CheckpointError(f"{path}: not a checkpoint of format {kind}")
+    if not isinstance(content, dict) or content.get("format") != file_format:
+        raise CheckpointError(f"{path}: not a checkpoint of format {file_format}")
     version = content.get("observation_version")
     if type(version) is not int or version != OBSERVATION_VERSION:
         raise CheckpointError(
             f"{path}: observation_version is {shown(version)}, this is {OBSERVATION_VERSION}"
         )
-    for key, expected in kinds.items():
+    for key, expected in types.items():
         if key not in content:
             raise CheckpointError(f"{path}: {key} is missing")
         if not isinstance(content[key], expected):
             raise CheckpointError(f"{path}: {key} is no {expected.__name__}")
     return content
-
-
-KINDS: dict[str, type] = {
-    "rules": dict, "network": dict, "weights": dict, "decisions": int, "recipe": str,
-    "revision": str,
-}  # fmt: skip

@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.heuristic import count_links, partner_table
-from agents.ways import MOST_MISSING, WayDesk, combos_by_size, find_ways, new_desk
+from agents.ways import MOST_MISSING, WayDesk, chance_to_come, combos_by_size, find_ways, new_desk
 from conquian_env import RuleSet
 from conquian_env.actions import TAKE
-from conquian_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, bit, count, lowest
+from conquian_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, bit, lowest
 from conquian_env.jit import jit
 from conquian_env.melds import is_legal_table, rulebook
 from conquian_env.observation import CARD_PIECES, CARDS_END, LAYOUT, OBSERVATION_SIZE
@@ -44,7 +44,9 @@ LOG_STEPS = 16.0  # steps to a doubling
 MOST_COUNTED = 4096
 LOGS = np.round(LOG_STEPS * np.log2(1 + np.arange(MOST_COUNTED))).astype(np.uint8)
 STOCK_LEFT = LAYOUT["stock_left"].start
-UNEVEN = 0.999  # so that chances of different ways do not add up to the same
+# Chances are multiplied by this, so that different ways do not add up to the same: of two discards
+# with equal hopes the lower is taken, and that must not tell one suit from another.
+UNEVEN = 0.999
 OWN_HAND, OWN_TABLE, OTHER_TABLE, FACE_UP, UNSEEN = (
     LAYOUT[name].start for name in ("own_hand", "own_table", "other_table", "face_up", "unseen")
 )
@@ -147,7 +149,7 @@ def _count_left(found: int, hand: int, tools: _Tools) -> None:
 
 @jit
 def _count(observation: NDArray[np.uint8], may_take: bool, book: np.void, tools: _Tools) -> None:
-    """Fill ``tools.counts``."""
+    """Fill ``tools.counts`` and ``tools.totals``."""
     tools.counts[:] = tools.totals[:] = 0
     hand, table = _mask(observation, OWN_HAND), _mask(observation, OWN_TABLE)
     other_table, face_up = _mask(observation, OTHER_TABLE), _mask(observation, FACE_UP)
@@ -156,8 +158,8 @@ def _count(observation: NDArray[np.uint8], may_take: bool, book: np.void, tools:
     if may_take:
         found = _count_ways(TAKING, own | face_up, table | face_up, unseen, target, tools)
     if may_take or face_up == 0:
-        left = int(observation[STOCK_LEFT])
-        _choose_discards(found, hand, UNEVEN * (left + 1) / (count(unseen) + 1), tools)
+        chance = chance_to_come(int(observation[STOCK_LEFT]), unseen)
+        _choose_discards(found, hand, UNEVEN * chance, tools)
         _count_left(found, hand, tools)
     for card_id in range(NUM_CARDS):
         if hand & bit(card_id):
@@ -174,13 +176,33 @@ def _count(observation: NDArray[np.uint8], may_take: bool, book: np.void, tools:
 
 
 @jit
+def _arrange(
+    observation: NDArray[np.uint8], ways: bool, tools: _Tools, out: NDArray[np.uint8]
+) -> None:
+    """Write the rows of the suits, and what belongs to no card."""
+    at = 0
+    for suit in range(NUM_SUITS):
+        for piece in range(CARD_PIECES):
+            start = piece * NUM_CARDS + suit * NUM_RANKS
+            out[at : at + NUM_RANKS] = observation[start : start + NUM_RANKS]
+            at += NUM_RANKS
+        for piece in range(WAY_PIECES if ways else 0):
+            for rank in range(NUM_RANKS):
+                counted = tools.counts[piece, suit * NUM_RANKS + rank]
+                out[at] = LOGS[min(counted, MOST_COUNTED - 1)]
+                at += 1
+    out[at : at + NUM_NUMBERS] = observation[CARDS_END:]
+    for number in range(WAY_NUMBERS if ways else 0):
+        out[at + NUM_NUMBERS + number] = LOGS[min(tools.totals[number], MOST_COUNTED - 1)]
+
+
+@jit
 def _write(
     observations: NDArray[np.uint8],
     may_take: NDArray[np.bool_],
     books: NDArray[np.void],
     combos: NDArray[np.int64],
     partners: NDArray[np.int64],
-    logs: NDArray[np.uint8],
     ways: bool,
     out: NDArray[np.uint8],
 ) -> None:
@@ -190,21 +212,7 @@ def _write(
     for i in range(len(observations)):
         if ways:
             _count(observations[i], may_take[i], books[0], tools)
-        at = 0
-        for suit in range(NUM_SUITS):
-            for piece in range(CARD_PIECES):
-                start = piece * NUM_CARDS + suit * NUM_RANKS
-                out[i, at : at + NUM_RANKS] = observations[i, start : start + NUM_RANKS]
-                at += NUM_RANKS
-            for piece in range(WAY_PIECES if ways else 0):
-                for rank in range(NUM_RANKS):
-                    counted = tools.counts[piece, suit * NUM_RANKS + rank]
-                    out[i, at] = logs[min(counted, MOST_COUNTED - 1)]
-                    at += 1
-        out[i, at : at + NUM_NUMBERS] = observations[i, CARDS_END:]
-        at += NUM_NUMBERS
-        for kind in range(WAY_NUMBERS if ways else 0):
-            out[i, at + kind] = logs[min(totals[kind], MOST_COUNTED - 1)]
+        _arrange(observations[i], ways, tools, out[i])
 
 
 def network_inputs(
@@ -230,6 +238,6 @@ def network_inputs(
         out = np.empty((len(observation), input_size(ways)), np.uint8)
     _write(
         observation, mask[:, TAKE], rulebook(rules), combos_by_size(rules), partner_table(rules),
-        LOGS, ways, out,
+        ways, out,
     )  # fmt: skip
     return out

@@ -15,7 +15,7 @@ from agents.inputs import (
     number_size,
     row_size,
 )
-from conquian_env.actions import LAY
+from conquian_env.actions import LAY, NUM_ACTIONS
 from conquian_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS
 from conquian_env.errors import OptionError, shown
 from conquian_env.observation import CARD_PIECES, CARDS_END, HIDDEN_PIECES, LAYOUT
@@ -42,15 +42,15 @@ class Output(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Shape:
+class NetworkConfig:
     """What a network is made from.
 
     Attributes:
         kind: ``suit`` or ``plain``.
-        width: features of a layer, of each row where there are rows.
-        layers: how many.
-        ways: what ``inputs.network_inputs`` is asked for.
-        other_hand: whether there is a head that says what the other seat holds.
+        width: features of a layer; in ``suit`` each of the four rows has so many.
+        layers: after the inputs, of ``width`` features each.
+        ways: whether the network is told of the ways to a final table (agents/inputs.py).
+        other_hand: whether a head says what the other seat holds, to learn from.
     """
 
     kind: Literal["suit", "plain"] = "suit"
@@ -59,7 +59,7 @@ class Shape:
     ways: bool = True
     other_hand: bool = False
 
-    # Read by pydantic where a shape is part of a configuration: unknown keys fail.
+    # Read by pydantic where this is part of a run's configuration: unknown keys fail.
     __pydantic_config__ = {"extra": "forbid", "strict": True}  # noqa: RUF012
 
     def __post_init__(self) -> None:
@@ -99,28 +99,28 @@ class SuitRows(nn.Module):
     card_scale: Tensor
     number_scale: Tensor
 
-    def __init__(self, shape: Shape, hidden: bool = False) -> None:
+    def __init__(self, config: NetworkConfig, hidden: bool = False) -> None:
         super().__init__()
-        width = shape.width
-        self.row, self.hidden_row = row_size(shape.ways), HIDDEN_ROW if hidden else 0
-        card_scale, number_scale = _scales(shape.ways)
-        hidden_scale = torch.ones(self.hidden_row)
+        width = config.width
+        self.row, hidden_row = row_size(config.ways), HIDDEN_ROW if hidden else 0
+        card_scale, number_scale = _scales(config.ways)
+        hidden_scale = torch.ones(hidden_row)
         hidden_scale[NUM_RANKS : 2 * NUM_RANKS] = 1 / NUM_RANKS  # how soon a card will be turned
         self.register_buffer("card_scale", torch.cat([card_scale, hidden_scale]), persistent=False)
         self.register_buffer("number_scale", number_scale, persistent=False)
-        self.cards = nn.Linear(self.row + self.hidden_row, width, bias=False)
-        self.numbers = nn.Linear(number_size(shape.ways), width)
-        self.layers = nn.Sequential(*(SuitLayer(width) for _ in range(shape.layers)))
+        self.cards = nn.Linear(self.row + hidden_row, width, bias=False)
+        self.numbers = nn.Linear(number_size(config.ways), width)
+        self.layers = nn.Sequential(*(SuitLayer(width) for _ in range(config.layers)))
 
-    def forward(self, inputs: Tensor, hidden: Tensor | None, kind: torch.dtype) -> Tensor:
-        """uint8 [n, inputs] (and uint8 [n, 120]) to ``kind`` [4, n, width]."""
+    def forward(self, inputs: Tensor, hidden: Tensor | None, dtype: torch.dtype) -> Tensor:
+        """uint8 [n, inputs] (and uint8 [n, 120]) to ``dtype`` [4, n, width]."""
         n = inputs.shape[0]
         rows = inputs[:, : NUM_SUITS * self.row].reshape(n, NUM_SUITS, self.row)
         if hidden is not None:
             grid = hidden.reshape(n, len(HIDDEN_PIECES), NUM_SUITS, NUM_RANKS)
             rows = torch.cat([rows, grid.transpose(1, 2).reshape(n, NUM_SUITS, HIDDEN_ROW)], 2)
-        rows = rows.transpose(0, 1).to(kind, memory_format=torch.contiguous_format)
-        numbers = inputs[:, NUM_SUITS * self.row :].to(kind)
+        rows = rows.transpose(0, 1).to(dtype, memory_format=torch.contiguous_format)
+        numbers = inputs[:, NUM_SUITS * self.row :].to(dtype)
         shared = _linear(self.numbers, numbers, self.number_scale)
         features: Tensor = self.layers(
             _linear(self.cards, rows, self.card_scale).add_(shared).relu_()
@@ -135,26 +135,26 @@ class SuitNetwork(nn.Module):
     value off the mean of the rows.
     """
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
-        self.shape, width = shape, shape.width
-        self.rows = SuitRows(shape)
+        self.config, width = config, config.width
+        self.rows = SuitRows(config)
         self.card_logits = nn.Linear(width, 2 * NUM_RANKS)
         self.pooled = nn.Linear(width, width)
         self.answer_logits = nn.Linear(width, NUM_ANSWERS)
         self.value = nn.Linear(width, 1)
-        self.other_hand = nn.Linear(width, NUM_RANKS) if shape.other_hand else None
+        self.other_hand = nn.Linear(width, NUM_RANKS) if config.other_hand else None
         _begin_uniform(self.card_logits, self.answer_logits)
 
-    def forward(self, inputs: Tensor, mask: Tensor, kind: torch.dtype = torch.float32) -> Output:
-        """One evaluation of n decisions, computed in ``kind``.
+    def forward(self, inputs: Tensor, mask: Tensor, dtype: torch.dtype = torch.float32) -> Output:
+        """One evaluation of n decisions, computed in ``dtype``.
 
         Args:
             inputs: uint8 [n, inputs], see ``inputs.network_inputs``.
             mask: bool [n, 83].
-            kind: float32 or bfloat16.
+            dtype: float32 or bfloat16.
         """
-        rows = self.rows(inputs, None, kind)
+        rows = self.rows(inputs, None, dtype)
         pooled = _linear(self.pooled, _sum(rows) / NUM_SUITS).relu_()
         lay, discard = torch.split(_linear(self.card_logits, rows).transpose(0, 1), NUM_RANKS, -1)
         logits = [_linear(self.answer_logits, pooled), lay.flatten(1), discard.flatten(1)]
@@ -181,22 +181,22 @@ class PlainNetwork(nn.Module):
 
     scale: Tensor
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
-        self.shape, width = shape, shape.width
-        card_scale, number_scale = _scales(shape.ways)
+        self.config, width = config, config.width
+        card_scale, number_scale = _scales(config.ways)
         scale = torch.cat([card_scale.repeat(NUM_SUITS), number_scale])
         self.register_buffer("scale", scale, persistent=False)
-        self.first = nn.Linear(input_size(shape.ways), width)
-        self.layers = nn.Sequential(*(PlainLayer(width) for _ in range(shape.layers - 1)))
-        self.logits = nn.Linear(width, LAY + 2 * NUM_CARDS)
+        self.first = nn.Linear(input_size(config.ways), width)
+        self.layers = nn.Sequential(*(PlainLayer(width) for _ in range(config.layers - 1)))
+        self.logits = nn.Linear(width, NUM_ACTIONS)
         self.value = nn.Linear(width, 1)
-        self.other_hand = nn.Linear(width, NUM_CARDS) if shape.other_hand else None
+        self.other_hand = nn.Linear(width, NUM_CARDS) if config.other_hand else None
         _begin_uniform(self.logits)
 
-    def forward(self, inputs: Tensor, mask: Tensor, kind: torch.dtype = torch.float32) -> Output:
+    def forward(self, inputs: Tensor, mask: Tensor, dtype: torch.dtype = torch.float32) -> Output:
         """As ``SuitNetwork.forward``."""
-        x = _linear(self.first, inputs.to(kind), self.scale).relu_()
+        x = _linear(self.first, inputs.to(dtype), self.scale).relu_()
         for layer in self.layers:
             x = layer(x)
         held = None if self.other_hand is None else _linear(self.other_hand, x).float()
@@ -205,27 +205,27 @@ class PlainNetwork(nn.Module):
 
 
 class Critic(nn.Module):
-    """The value of a deal with all cards open, for the learner alone."""
+    """The value of a deal with all cards open, for the learner alone; always over suit rows."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
-        width = shape.width
-        self.rows = SuitRows(shape, hidden=True)
+        width = config.width
+        self.rows = SuitRows(config, hidden=True)
         self.pooled = nn.Linear(width, width)
         self.value = nn.Linear(width, 1)
 
-    def forward(self, inputs: Tensor, hidden: Tensor, kind: torch.dtype = torch.float32) -> Tensor:
+    def forward(self, inputs: Tensor, hidden: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
         """uint8 [n, inputs] and uint8 [n, 120] to float32 [n] in (-1, 1), for the actor."""
-        pooled = _linear(self.pooled, _sum(self.rows(inputs, hidden, kind)) / NUM_SUITS).relu_()
+        pooled = _linear(self.pooled, _sum(self.rows(inputs, hidden, dtype)) / NUM_SUITS).relu_()
         return torch.tanh(_linear(self.value, pooled).float()).squeeze(-1)
 
 
 Network = SuitNetwork | PlainNetwork
 
 
-def make_network(shape: Shape) -> Network:
+def make_network(config: NetworkConfig) -> Network:
     """A new network, its weights drawn from torch's global generator."""
-    return SuitNetwork(shape) if shape.kind == "suit" else PlainNetwork(shape)
+    return SuitNetwork(config) if config.kind == "suit" else PlainNetwork(config)
 
 
 def _linear(layer: nn.Linear, x: Tensor, scale: Tensor | None = None) -> Tensor:

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from agents.agent import AgentError, draw
-from agents.checkpoint import CheckpointError, load
+from agents.checkpoint import load
 from agents.inputs import network_inputs
 from agents.network import Network
 from conquian_env import RuleSet, Views
@@ -33,13 +33,13 @@ class NetworkAgent:
     def probabilities(self, views: Views) -> NDArray[np.float32]:
         """What ``act`` plays, float32 [n, 83]: the network's own, or 1 for its best action."""
         if views.rules != self.rules:
-            raise CheckpointError(
-                f"{self.name}: trained on {self.rules}, asked to play {views.rules}"
-            )
-        inputs = network_inputs(views.observation, views.mask, self.rules, self.network.shape.ways)
+            raise AgentError(f"{self.name}: trained on {self.rules}, asked to play {views.rules}")
+        inputs = network_inputs(views.observation, views.mask, self.rules, self.network.config.ways)
+        device = next(self.network.parameters()).device
+        arrays = (torch.from_numpy(array).to(device) for array in (inputs, views.mask))
         with torch.no_grad():
-            output = self.network(torch.from_numpy(inputs), torch.from_numpy(views.mask))
-        probabilities: NDArray[np.float32] = output.log_probabilities.exp().numpy()
+            output = self.network(*arrays)
+        probabilities: NDArray[np.float32] = output.log_probabilities.exp().cpu().numpy()
         if self.sample:
             return probabilities
         best = np.where(views.mask, probabilities, -1.0).argmax(axis=1)
@@ -68,4 +68,4 @@ class Policy(NetworkAgent):
             raise AgentError(f"sample must be true or false, not {sample!r}")
         checkpoint = load(BASELINE if path == "baseline" else path)
         self.path = path
-        super().__init__(checkpoint.network.eval(), checkpoint.rules, sample == "true", path)
+        super().__init__(checkpoint.network, checkpoint.rules, sample == "true", path)

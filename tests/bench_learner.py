@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import torch
 
-from agents.network import Shape
+from agents.network import NetworkConfig
 from training.config import Config, PPOConfig
 from training.ppo import gradients
 from training.ranks import Ranks
@@ -24,16 +24,16 @@ from training.run import Run
 
 ROUNDS = 5
 RUNS = {
-    "plain, 3 x 256, no ways": Shape("plain", 256, 3, ways=False),
-    "suit, 3 x 128, ways": Shape(),
-    "suit, 3 x 192, no ways": Shape(width=192, ways=False),
+    "plain, 3 x 256, no ways": NetworkConfig("plain", 256, 3, ways=False),
+    "suit, 3 x 128, ways": NetworkConfig(),
+    "suit, 3 x 192, no ways": NetworkConfig(width=192, ways=False),
 }
 
 
 class Bench:
     """A run, and its last rollouts."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: NetworkConfig) -> None:
         ppo = PPOConfig(reverse_ranks=True)
         self.run = Run(Config(decisions=10**12, network=shape, ppo=ppo), Ranks())
         self.rollouts = self.collect()

@@ -10,15 +10,15 @@ import torch
 
 from agents import checkpoint as module
 from agents.checkpoint import FORMAT, Checkpoint, CheckpointError, load, read, save, write
-from agents.network import Network, Shape, make_network
+from agents.network import Network, NetworkConfig, make_network
 from conquian_env import RuleSet
 from training import run
 
-SHAPE = Shape(width=16, layers=2, ways=False, other_hand=True)
+SHAPE = NetworkConfig(width=16, layers=2, ways=False, other_hand=True)
 RECIPE = {"decisions": 5, "pool": {"anchors": ["greedy"]}}
 
 
-def network(shape: Shape = SHAPE) -> Network:
+def network(shape: NetworkConfig = SHAPE) -> Network:
     torch.manual_seed(0)
     return make_network(shape)
 
@@ -30,14 +30,14 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("shape", [SHAPE, Shape("plain", 8, 2)], ids=str)
+@pytest.mark.parametrize("shape", [SHAPE, NetworkConfig("plain", 8, 2)], ids=str)
 def test_round_trip(tmp_path, shape):
     path = tmp_path / "policy.pt"
     save(path, Checkpoint(network(shape), RuleSet(deal=8), 123, RECIPE, "abc-dirty"))
     there = load(path)
     assert (there.rules, there.decisions) == (RuleSet(deal=8), 123)
     assert (there.recipe, there.revision) == (RECIPE, "abc-dirty")
-    assert there.network.shape == shape
+    assert there.network.config == shape
     expected = network(shape).state_dict()
     assert list(there.network.state_dict()) == list(expected)
     for name, weights in there.network.state_dict().items():
@@ -98,7 +98,7 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path):
 
 def test_the_files_of_a_run_and_of_a_policy_are_told_apart(path, tmp_path):
     with pytest.raises(CheckpointError, match="not a checkpoint of format conquian-run-1"):
-        read(path, run.FORMAT, run.KINDS)
+        read(path, run.FORMAT, run.TYPES)
     state = tmp_path / "state.pt"
     write(state, run.FORMAT, {"config": "{}"})
     with pytest.raises(CheckpointError, match=f"not a checkpoint of format {FORMAT}"):

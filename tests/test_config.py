@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agents.network import Shape
+from agents.network import NetworkConfig
 from conquian_env import RuleSet
 from training.config import Config, ConfigError, EvaluationConfig, PoolConfig, load_config
 
@@ -32,7 +32,7 @@ def test_values_and_defaults(tmp_path):
     )
     assert config.rule_set == RuleSet(deal=8)
     assert (config.network.width, config.network.layers, config.ppo.clip) == (7, 3, 1.0)
-    assert config.network == Shape(width=7)
+    assert config.network == NetworkConfig(width=7)
     with pytest.raises(FrozenInstanceError):
         config.decisions = 5
 

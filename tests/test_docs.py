@@ -4,6 +4,7 @@
 """
 
 import inspect
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -14,7 +15,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
-from agents.network import Shape
+from agents.network import NetworkConfig
 from conquian_env import Batch, action_name, openspiel
 from conquian_env.actions import DISCARD, FORCE, GAVE, LAY, NUM_ACTIONS, PASS, SEAT_FLAG, TAKE, TURN
 from conquian_env.cards import NUM_RANKS, NUM_SUITS, card_name
@@ -170,6 +171,13 @@ def parameters() -> str:
     return argument_table(found, openspiel.DEFAULTS)
 
 
+def toml(value: object) -> str:
+    """A value as a configuration has it."""
+    if value is inspect.Parameter.empty:
+        return "required"
+    return f"`{json.dumps(value)}`"
+
+
 def keys(made: type) -> Callable[[], str]:
     """The keys of a table of a configuration."""
 
@@ -177,7 +185,8 @@ def keys(made: type) -> Callable[[], str]:
         documented = entries(inspect.getdoc(made) or "", "Attributes")
         tables = {names for names in documented if ", " in names}
         single = {name: text for name, text in documented.items() if name not in tables}
-        return argument_table(single, defaults(made)).replace("argument", "key", 1)
+        rows = [[f"`{name}`", toml(defaults(made)[name]), text] for name, text in single.items()]
+        return table("key | default | meaning", rows)
 
     return rows
 
@@ -205,7 +214,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "python_conquian": parameters,
     "Config": keys(Config),
     "PPOConfig": keys(PPOConfig),
-    "Shape": keys(Shape),
+    "NetworkConfig": keys(NetworkConfig),
     "PoolConfig": keys(PoolConfig),
     "EvaluationConfig": keys(EvaluationConfig),
     "metrics": metric_table,
@@ -229,7 +238,7 @@ def test_the_tables_are_what_the_code_says() -> None:
         *((made, "Args") for made in (raw_env, ConquianEnv, ConquianVectorEnv, Batch)),
         *(
             (made, "Attributes")
-            for made in (Config, PPOConfig, Shape, PoolConfig, EvaluationConfig)
+            for made in (Config, PPOConfig, NetworkConfig, PoolConfig, EvaluationConfig)
         ),
     ],
 )

@@ -10,25 +10,26 @@ import torch
 from torch import Tensor
 
 from agents import make_agent
-from agents.checkpoint import Checkpoint, CheckpointError, save
+from agents.agent import AgentError
+from agents.checkpoint import Checkpoint, save
 from agents.inputs import network_inputs, row_size
-from agents.network import NO, Critic, Network, Shape, make_network
+from agents.network import NO, Critic, Network, NetworkConfig, make_network
 from agents.policy import NetworkAgent
 from conquian_env import Batch, RuleSet
 from conquian_env.actions import LAY, NUM_ACTIONS
 from conquian_env.errors import OptionError
 from conquian_env.observation import LAYOUT
 
-SUIT = Shape(width=32, layers=2, other_hand=True)
+SUIT = NetworkConfig(width=32, layers=2, other_hand=True)
 PLAIN = replace(SUIT, kind="plain")
 SHAPES = [SUIT, PLAIN, replace(SUIT, ways=False), replace(PLAIN, ways=False)]
-SMALL = Shape(width=8, layers=1)
+SMALL = NetworkConfig(width=8, layers=1)
 N = 64
 ROW = row_size(True)
 NUMBERS = 4 * ROW  # where they begin
 
 
-def made(shape: Shape) -> Network:
+def made(shape: NetworkConfig) -> Network:
     """A network whose answers differ from uniform."""
     torch.manual_seed(1)
     network = make_network(shape)
@@ -85,7 +86,7 @@ def test_there_is_no_head_that_was_not_asked_for(kind, batch):
 def test_a_new_network_plays_nearly_uniformly(kind, batch):
     torch.manual_seed(0)
     inputs, mask = given(batch)
-    probabilities = make_network(Shape(kind, 32, 2))(inputs, mask).log_probabilities.exp()
+    probabilities = make_network(NetworkConfig(kind, 32, 2))(inputs, mask).log_probabilities.exp()
     uniform = mask / mask.sum(1, keepdim=True)
     torch.testing.assert_close(probabilities, uniform, atol=0.05, rtol=0)
 
@@ -211,7 +212,7 @@ def test_counts_of_cards_are_read_in_tens_and_ways_in_doublings():
 )
 def test_a_wrong_shape_is_refused_by_field(values, said):
     with pytest.raises(OptionError) as caught:
-        Shape(**values)
+        NetworkConfig(**values)
     assert said in str(caught.value)
 
 
@@ -250,7 +251,7 @@ def test_a_policy_for_other_rules_is_refused(tmp_path):
     path = tmp_path / "policy.pt"
     save(path, Checkpoint(make_network(SMALL), RuleSet(deal=8), 0))
     batch = Batch(1, "classic")
-    with pytest.raises(CheckpointError, match="deal=8"):
+    with pytest.raises(AgentError, match="deal=8"):
         make_agent(f"ppo:{path}").act(batch.views(np.array([0]), np.zeros(1, np.uint64)))
 
 

@@ -9,15 +9,15 @@ import torch
 
 from agents.agent import AgentError, uniforms
 from agents.checkpoint import Checkpoint, CheckpointError, save
-from agents.network import Network, Shape, make_network
+from agents.network import Network, NetworkConfig, make_network
 from conquian_env import Batch, RuleSet, Views
-from training.config import Config, PoolConfig, PPOConfig
+from training.config import Config, ConfigError, PoolConfig, PPOConfig
 from training.opponents import NOBODY, Pool
 from training.rollout import Collector
 
 RULES = RuleSet.preset("nano")
 BOTH = PoolConfig(share=0.4, anchors=("random", "greedy"), past=2, every=1)
-SHAPE = Shape(width=8, layers=1, ways=False)
+SHAPE = NetworkConfig(width=8, layers=1, ways=False)
 CPU = torch.device("cpu")
 
 
@@ -73,7 +73,6 @@ def test_every_member_comes_as_often_in_either_seat():
 @pytest.mark.parametrize(
     ("config", "some"),
     [
-        (PoolConfig(share=1.0), False),
         (PoolConfig(share=1.0, past=3), False),
         (replace(BOTH, share=0.0), False),
         (replace(BOTH, share=1.0), True),
@@ -90,7 +89,7 @@ def test_without_members_or_a_share_all_is_self_play(config, some):
 
 def test_new_deals_are_played_against_the_anchors_and_the_newest_past_selves():
     pool = pool_of(past=5)
-    names = [pool[number].name for number in pool.current]
+    names = [pool[number][0] for number in pool.current]
     assert names == ["random", "greedy", "past 3", "past 4"]
     assert pool_of(past=1).current.tolist() == [0, 1, 2]
     assert pool_of(replace(BOTH, past=0), past=3).current.tolist() == [0, 1]
@@ -103,16 +102,16 @@ def test_no_more_past_selves_are_kept_than_one_above_those_drawn():
 
 def test_a_member_keeps_its_number_while_deals_with_it_go_on():
     pool = pool_of(past=2)
-    name = pool[3].name
+    name = pool[3][0]
     pool.add(network(), "newer")
     pool.add(network(), "newest")
-    assert pool[3].name == name == "past 1"
+    assert pool[3][0] == name == "past 1"
 
 
 def test_a_deal_that_outlasts_its_past_self_goes_on_against_the_oldest():
     pool = pool_of(past=20)
-    assert {pool[number].name for number in range(2, 19)} == {"past 17"}
-    assert [pool[number].name for number in (19, 20, 21)] == ["past 17", "past 18", "past 19"]
+    assert {pool[number][0] for number in range(2, 19)} == {"past 17"}
+    assert [pool[number][0] for number in (19, 20, 21)] == ["past 17", "past 18", "past 19"]
 
 
 def test_a_past_self_is_a_copy():
@@ -121,9 +120,9 @@ def test_a_past_self_is_a_copy():
     pool.add(learning, "then")
     batch = Batch(20, RULES, skip_forced=True)
     views = batch.views(np.arange(20), np.zeros(20, np.uint64))
-    before = pool[2].agent.probabilities(views)
+    before = pool[2][1].probabilities(views)
     learning.load_state_dict(network(1).state_dict())
-    np.testing.assert_array_equal(pool[2].agent.probabilities(views), before)
+    np.testing.assert_array_equal(pool[2][1].probabilities(views), before)
 
 
 def test_past_selves_play_what_they_would_have_drawn():
@@ -134,22 +133,21 @@ def test_past_selves_play_what_they_would_have_drawn():
     actions, theirs = np.full(200, -1), np.arange(200) % 2 == 0
     pool.play(batch, np.full(200, 2), theirs, seeds, actions)
     assert (actions[~theirs] == -1).all()
-    expected = pool[2].agent.act(batch.views(np.flatnonzero(theirs), seeds[theirs]))
+    expected = pool[2][1].act(batch.views(np.flatnonzero(theirs), seeds[theirs]))
     np.testing.assert_array_equal(actions[theirs], expected)
     assert len(np.unique(actions[theirs])) > 1
-    assert pool[2].agent.sample
+    assert pool[2][1].sample
 
 
 def test_a_restored_pool_is_the_same():
     pool, other = pool_of(past=7), pool_of()
-    saved = [(past.name, past.agent.network.state_dict()) for past in pool.past]
-    other.restore(copy.deepcopy(saved), pool.added, network(99))
+    other.restore(copy.deepcopy(pool.state()), network(99))
     assert other.current.tolist() == pool.current.tolist()
     for number in pool.current.tolist():
-        assert other[number].name == pool[number].name
+        assert other[number][0] == pool[number][0]
     for one, theirs in zip(other.past, pool.past, strict=True):
-        weights = theirs.agent.network.state_dict()
-        for name, tensor in one.agent.network.state_dict().items():
+        weights = theirs.network.state_dict()
+        for name, tensor in one.network.state_dict().items():
             assert torch.equal(tensor, weights[name])
     games, deals = many(1000)
     np.testing.assert_array_equal(other.draw(games, deals), pool.draw(games, deals))
@@ -174,7 +172,7 @@ def test_opponents_change_only_between_deals_and_all_appear():
     met, changes = set(), 0
     for step in range(120):
         opponent, seat = collector.opponent.copy(), collector.opponent_seat.copy()
-        met |= {pool[k].name for k in opponent[opponent != NOBODY].tolist()}
+        met |= {pool[k][0] for k in opponent[opponent != NOBODY].tolist()}
         collector.collect(network())
         changed = (collector.opponent != opponent) | (collector.opponent_seat != seat)
         assert not changed[~collector.done[0]].any()
@@ -233,11 +231,12 @@ def checkpoint(path, rules: RuleSet = RULES) -> None:
 def test_a_folder_of_checkpoints_joins_the_anchors_by_name(tmp_path):
     for name in ("b.pt", "a.pt"):
         checkpoint(tmp_path / name)
-    (tmp_path / "notes.txt").write_text("no checkpoint, and not looked at")
+    for name in ("notes.txt", "state.pt"):
+        (tmp_path / name).write_text("no checkpoint, and not looked at")
     pool = pool_of(replace(BOTH, anchors=("greedy",), folder=str(tmp_path)))
     paths = [f"ppo:{tmp_path / name},sample=true" for name in ("a.pt", "b.pt")]
-    assert [anchor.name for anchor in pool.anchors] == ["greedy", *paths]
-    assert all(anchor.agent.sample for anchor in pool.anchors[1:])
+    assert [name for name, _ in pool.anchors] == ["greedy", *paths]
+    assert all(agent.sample for _, agent in pool.anchors[1:])
 
 
 def test_a_foreign_file_in_the_folder_is_refused_by_its_path(tmp_path):
@@ -257,6 +256,27 @@ def test_an_anchor_that_plays_other_rules_is_refused(tmp_path, where):
         pool_of(PoolConfig(share=1.0, **named[where]))
     assert str(path) in str(caught.value)
     assert str(RuleSet()) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("config", "reason"),
+    [
+        (PoolConfig(share=0.5), "pool.share: there is nobody"),
+        (
+            PoolConfig(share=0.5, folder="nowhere"),
+            "pool.folder: there are no checkpoints in nowhere",
+        ),
+    ],
+)
+def test_an_empty_pool_is_refused(config, reason):
+    with pytest.raises(ConfigError, match=reason):
+        pool_of(config)
+
+
+def test_a_pool_with_other_anchors_is_not_restored():
+    state = pool_of(replace(BOTH, anchors=("greedy",))).state()
+    with pytest.raises(ConfigError, match="the anchors were"):
+        pool_of(BOTH).restore(state, network(1))
 
 
 def test_an_unknown_anchor_is_refused_by_name():

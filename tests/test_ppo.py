@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from agents import make_agent
-from agents.network import Critic, Network, Shape, make_network
+from agents.network import Critic, Network, NetworkConfig, make_network
 from agents.policy import NetworkAgent
 from conquian_env import Batch
 from conquian_env.seeds import derive
@@ -26,7 +26,12 @@ N, T = 32, 40
 SIZE = N * T
 PPO = PPOConfig(minibatch=256, bf16=False)
 CONFIG = Config(
-    decisions=10**6, seed=5, num_games=N, rollout=T, network=Shape(width=16, layers=1), ppo=PPO
+    decisions=10**6,
+    seed=5,
+    num_games=N,
+    rollout=T,
+    network=NetworkConfig(width=16, layers=1),
+    ppo=PPO,
 )
 ONE_STEP = replace(PPO, minibatch=SIZE, epochs=1)
 CPU = torch.device("cpu")
@@ -137,7 +142,7 @@ def learns(kind: type[Collector]) -> None:
         num_games=256,
         rollout=16,
         threads=1,
-        network=Shape(width=32, layers=1, ways=False),
+        network=NetworkConfig(width=32, layers=1, ways=False),
         ppo=PPOConfig(minibatch=1024, bf16=False, learning_rate=3e-3, entropy=0.02, ema=0.0),
     )
     with pytest.MonkeyPatch.context() as patch:
@@ -294,7 +299,7 @@ def test_the_critic_learns_beside_the_network():
 
 
 def test_the_head_for_the_other_hand_learns():
-    config = replace(CONFIG, network=Shape(width=16, layers=1, other_hand=True))
+    config = replace(CONFIG, network=NetworkConfig(width=16, layers=1, other_hand=True))
     network = network_of(config)
     rollout = rollout_of(config, network)
     first = updated(network, [rollout], rate=None)
@@ -365,7 +370,7 @@ def test_a_minibatch_without_own_decisions_is_passed_over():
 def test_workers_that_share_the_games_out_make_the_update_of_one(parts):
     """Equal but for the order in which float32 sums are rounded: 3e-8 was seen."""
     ppo = replace(PPO, critic=True, reverse_ranks=True)
-    config = replace(OPPOSED, ppo=ppo, network=Shape(width=16, layers=1, other_hand=True))
+    config = replace(OPPOSED, ppo=ppo, network=NetworkConfig(width=16, layers=1, other_hand=True))
     pool = Pool(config.pool, config.rule_set, config.seed)
     results = []
     for shares in ([np.arange(32)], parts):

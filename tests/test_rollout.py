@@ -1,5 +1,6 @@
 """Playing for the learner: what is kept is what was shown, decided and paid."""
 
+import copy
 from dataclasses import replace
 from functools import partial
 
@@ -9,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from agents.inputs import network_inputs
-from agents.network import Critic, Network, Shape, make_network
+from agents.network import Critic, Network, NetworkConfig, make_network
 from conquian_env import Batch
 from conquian_env.actions import NUM_ACTIONS
 from conquian_env.rules import rule_set
@@ -26,7 +27,7 @@ CONFIG = Config(
     seed=5,
     num_games=N,
     rollout=T,
-    network=Shape(width=8, layers=1),
+    network=NetworkConfig(width=8, layers=1),
     ppo=PPOConfig(bf16=False),
 )
 LOWEST = PoolConfig(share=0.7, anchors=("tests.test_agents:First",))
@@ -86,7 +87,7 @@ def test_a_rollout_holds_what_the_batch_showed(rules, ways):
         returns += (twin.reward[twin.done, 0] / highest).tolist()
     assert len(returns) > 2
     np.testing.assert_array_equal(rollout.returns, returns)
-    assert rollout.decisions_per_deal == N * T / len(returns)
+    assert rollout.pool_returns.size == 0
     assert rollout.learned.all()
 
 
@@ -136,14 +137,9 @@ def test_a_restored_collector_plays_on_as_the_first_did():
     config = replace(CONFIG, rules="nano", pool=replace(LOWEST, anchors=("random", "greedy")))
     network, collector = network_of(config), collector_of(config)
     collector.collect(network)
-    place = (
-        collector.batch.states(),
-        collector.opponent.copy(),
-        collector.opponent_seat.copy(),
-        collector.steps,
-    )
+    state, steps = copy.deepcopy(collector.state()), collector.steps
     other = collector_of(config)
-    other.restore(*place)
+    other.restore(state, steps)
     ours, theirs = collector.collect(network), other.collect(network)
     for name in ("inputs", "mask", "action", "log_probability", "advantage", "target", "learned"):
         assert torch.equal(getattr(ours, name), getattr(theirs, name)), name
@@ -159,7 +155,7 @@ def test_decisions_of_opponents_are_theirs_and_are_not_learnt_from():
     collector = collector_of(config)
     opponent, seat = collector.opponent.copy(), collector.opponent_seat.copy()
     rollout = collector.collect(network_of(config))
-    twin, pool, returns = twin_of(config), collector.pool, []
+    twin, pool, returns, pool_returns = twin_of(config), collector.pool, [], []
     learned, action = by_time(rollout.learned), by_time(rollout.action)
     inputs = by_time(rollout.inputs)
     for t in range(T):
@@ -169,12 +165,16 @@ def test_decisions_of_opponents_are_theirs_and_are_not_learnt_from():
         np.testing.assert_array_equal(learned[t], ~theirs)
         twin.step(np.where(theirs, twin.mask.argmax(axis=1), action[t]))
         np.testing.assert_array_equal(collector.reward[t], twin.reward)
-        returns += twin.reward[twin.done & (opponent == NOBODY), 0].tolist()
+        alone = opponent == NOBODY
+        returns += twin.reward[twin.done & alone, 0].tolist()
+        against = np.flatnonzero(twin.done & ~alone)
+        pool_returns += twin.reward[against, 1 - seat[against]].tolist()
         drawn = pool.draw(np.arange(N), twin.deal)
         opponent, seat = (
             np.where(twin.done, new, old) for new, old in zip(drawn, (opponent, seat), strict=True)
         )
     np.testing.assert_array_equal(rollout.returns, returns)
+    np.testing.assert_array_equal(rollout.pool_returns, pool_returns)
     assert 0.5 < learned.mean() < 0.8
     assert 20 < len(returns) < collector.done.sum() / 2
 

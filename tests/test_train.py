@@ -12,22 +12,24 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from agents import make_agent
 from agents.checkpoint import CheckpointError, load
-from agents.network import Shape
+from agents.network import NetworkConfig
 from conquian_env import Game, RuleSet, cards
 from conquian_env.actions import DISCARD, LAY
 from conquian_env.cards import NAMES, cards_text
+from training import run as run_module
 from training import train as module
 from training.config import Config, EvaluationConfig, PoolConfig, PPOConfig, load_config
 from training.match import play_match
 from training.run import Run
+from training.run import _revision as revision
 from training.symmetry import ACTION_PLACES, HIDDEN_PLACES, OBSERVATION_PLACES
-from training.train import METRICS, main, revision, train
+from training.train import METRICS, main, train
 
 SMALL = Config(
     decisions=1000,
     num_games=32,
     rollout=8,
-    network=Shape(width=16, layers=1),
+    network=NetworkConfig(width=16, layers=1),
     ppo=PPOConfig(minibatch=64),
     evaluation=EvaluationConfig(anchors=("random",), pairs=4),
 )
@@ -88,7 +90,7 @@ def test_without_git_there_is_no_revision(monkeypatch):
     def run(*_: object, **__: object) -> None:
         raise FileNotFoundError
 
-    monkeypatch.setattr(module.subprocess, "run", run)
+    monkeypatch.setattr(run_module.subprocess, "run", run)
     assert revision() == ""
 
 
@@ -231,7 +233,7 @@ def test_an_earlier_run_is_gone_on_with_when_told_to(given, tmp_path):
     [
         ("", ["--resume"], "state.pt: No such file or directory"),
         ("sede = 4", [], "tiny.toml: sede: unknown key"),
-        ("threads = 3", [], "num_games: 8 games are not 3 equal parts, one a thread"),
+        ("threads = 3", [], "num_games: 8 games are no equal parts for 3 threads"),
         ("pool = {anchors = ['gredy']}", [], "unknown agent 'gredy'"),
         ("pool = {folder = 'FOLDER'}", [], "foreign.pt: not a checkpoint"),
     ],

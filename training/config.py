@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from agents.network import Shape
+from agents.network import NetworkConfig
 from conquian_env import RuleSet
 from conquian_env.errors import ConquianError
 from conquian_env.rules import rule_set
@@ -34,16 +34,18 @@ class PPOConfig:
         final_learning_rate: and at the end.
         entropy: weight of the entropy bonus at the beginning.
         final_entropy: and at the end.
-        kl: weight of KL(old policy, new policy), which with the entropy bonus makes magnetic
-            mirror descent (arXiv 2206.05825) of it.
+        kl: weight of KL(new policy, old policy), which with the entropy bonus is the regulariser
+            of magnetic mirror descent (arXiv 2206.05825).
         epochs: passes over each rollout.
-        minibatch: decisions a gradient step.
+        minibatch: decisions a gradient step; those of opponents are left out of it.
         clip: PPO's range for the probability ratio, 1 ± this.
         value_weight: weight of the value's squared error.
         max_grad_norm: longer gradients are shortened to this.
         gae_lambda: λ of the advantages; γ is 1, the objective is win, draw or loss.
-        ema: how much of the averaged policy stays at each update; 0 for no average.
-        critic: whether values come from a critic that sees all cards.
+        ema: how much of the averaged weights stays at each update, less in the first ones; 0 for
+            no average.
+        critic: whether values come from a second network that sees all cards; the policy's own
+            value then only helps it to learn.
         other_hand_weight: weight of the loss of the head that says what the other seat holds.
         reverse_ranks: play half of the games as the network sees them with the rank line
             reversed, an exact symmetry where the 7 is next to the jack.
@@ -70,13 +72,13 @@ class PPOConfig:
 
 @dataclass(frozen=True, config=_STRICT)
 class PoolConfig:
-    """Against whom some games are played; the others are played by the policy against itself.
+    """Against whom some deals are played; in the others the policy plays itself.
 
     Attributes:
-        share: of the deals in which one seat is an opponent from the pool.
+        share: how much of the deals one seat of which is played by an opponent from the pool.
         anchors: specs of agents that are always in the pool.
-        folder: of checkpoints that are in it, too.
-        past: how many past selves are in it.
+        folder: with checkpoints (``*.pt``) that are always in it, too; empty for none.
+        past: how many past selves are in it, averaged policies.
         every: updates between two of them.
     """
 
@@ -115,8 +117,8 @@ class Config:
         num_games: games side by side.
         rollout: decisions of each game between updates.
         checkpoint_every: updates between checkpoints.
-        threads: that play and learn, each with an equal part of the games.
-        device: of the networks; ``auto`` is a GPU where torch finds one.
+        threads: that play and learn, each with an equal part of the games; one a core.
+        device: of the networks; with ``torchrun`` and ``cuda`` each process has a GPU of its own.
         network, ppo, pool, evaluation: tables of their own.
     """
 
@@ -127,8 +129,8 @@ class Config:
     rollout: Annotated[int, Field(ge=1, le=1 << 16)] = 64
     checkpoint_every: Count = 10
     threads: Annotated[int, Field(ge=1, le=1024)] = 2
-    device: Literal["auto", "cpu", "cuda"] = "auto"
-    network: Shape = Shape()
+    device: Literal["cpu", "cuda"] = "cpu"
+    network: NetworkConfig = NetworkConfig()
     ppo: PPOConfig = PPOConfig()
     pool: PoolConfig = PoolConfig()
     evaluation: EvaluationConfig = EvaluationConfig()

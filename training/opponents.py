@@ -2,12 +2,11 @@
 
 import copy
 from collections import deque
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import Tensor
 
 from agents import make_agent
 from agents.agent import Agent, uniforms
@@ -15,25 +14,10 @@ from agents.network import Network
 from agents.policy import NetworkAgent
 from conquian_env import Batch, RuleSet
 from conquian_env.seeds import derive
-from training.config import PoolConfig
+from training.config import ConfigError, PoolConfig
 from training.match import ask, check_plays
 
 NOBODY = -1  # the opponent in self-play, and its seat
-
-
-@dataclass(frozen=True)
-class Member:
-    """An opponent by its name."""
-
-    name: str
-    agent: Agent
-
-
-@dataclass(frozen=True)
-class PastSelf(Member):
-    """What the policy was."""
-
-    agent: NetworkAgent
 
 
 class Pool:
@@ -50,35 +34,48 @@ class Pool:
 
     def __init__(self, config: PoolConfig, rules: RuleSet, seed: int) -> None:
         self.config, self.rules, self.seed = config, rules, seed
-        found = sorted(Path(config.folder).glob("*.pt")) if config.folder else []
-        specs = [*config.anchors, *(f"ppo:{path},sample=true" for path in found)]
-        self.anchors = [Member(spec, make_agent(spec)) for spec in specs]
+        specs = [*config.anchors, *_specs_in(config.folder)]
+        self.anchors = [(spec, make_agent(spec)) for spec in specs]
         for anchor in self.anchors:
-            check_plays(anchor.name, anchor.agent, rules)
-        self.past: deque[PastSelf] = deque(maxlen=config.past + 1)
+            check_plays(*anchor, rules)
+        if config.share > 0 and not specs and not config.past:
+            raise ConfigError("pool.share: there is nobody in the pool")
+        self.past: deque[NetworkAgent] = deque(maxlen=config.past + 1)
         self.added = 0
 
     def add(self, network: Network, name: str) -> None:
         """Put a copy of the policy into the pool, for the deals that begin from now on."""
         if self.config.past:
-            agent = NetworkAgent(copy.deepcopy(network), self.rules, sample=True, name=name)
-            self.past.append(PastSelf(name, agent))
+            copied = copy.deepcopy(network)
+            self.past.append(NetworkAgent(copied, self.rules, sample=True, name=name))
             self.added += 1
 
-    def restore(self, past: list[tuple[str, dict[str, Tensor]]], added: int, like: Network) -> None:
-        """Put in the past selves of a saved run, made as ``like`` is."""
-        for name, weights in past:
-            network = copy.deepcopy(like)
-            network.load_state_dict(weights)
-            self.add(network, name)
-        self.added = added
+    def state(self) -> dict[str, Any]:
+        """Who is in it, for a file."""
+        past = [(agent.name, agent.network.state_dict()) for agent in self.past]
+        return {"anchors": [name for name, _ in self.anchors], "past": past, "added": self.added}
 
-    def __getitem__(self, number: int) -> Member:
-        """The member of a number."""
+    def restore(self, state: dict[str, Any], like: Network) -> None:
+        """Put in the past selves of a saved pool, made as ``like`` is.
+
+        Raises:
+            ConfigError: it had other anchors.
+        """
+        anchors = [name for name, _ in self.anchors]
+        if state["anchors"] != anchors:
+            raise ConfigError(f"pool: the anchors were {state['anchors']}, and are {anchors}")
+        for name, weights in state["past"]:
+            like.load_state_dict(weights)
+            self.add(like, name)
+        self.added = state["added"]
+
+    def __getitem__(self, number: int) -> tuple[str, Agent]:
+        """The name and the agent of a number."""
         first = len(self.anchors) + self.added - len(self.past)  # the number of the oldest
         if number < len(self.anchors):
             return self.anchors[number]
-        return self.past[max(number - first, 0)]
+        past = self.past[max(number - first, 0)]
+        return past.name, past
 
     @property
     def current(self) -> NDArray[np.int64]:
@@ -110,5 +107,13 @@ class Pool:
     ) -> None:
         """Write to ``actions`` what opponents do in the games that are ``theirs`` (all [n])."""
         for number in np.unique(opponent[theirs]).tolist():
-            member, rows = self[number], np.flatnonzero(theirs & (opponent == number))
-            actions[rows] = ask(member.name, member.agent, batch.views(rows, seeds[rows]))
+            rows = np.flatnonzero(theirs & (opponent == number))
+            actions[rows] = ask(*self[number], batch.views(rows, seeds[rows]))
+
+
+def _specs_in(folder: str) -> list[str]:
+    """Of the policies in a folder, but not of what a run goes on from."""
+    paths = sorted(Path(folder).glob("*.pt")) if folder else []
+    if folder and not paths:
+        raise ConfigError(f"pool.folder: there are no checkpoints in {folder}")
+    return [f"ppo:{path},sample=true" for path in paths if path.name != "state.pt"]

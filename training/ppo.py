@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -43,6 +44,11 @@ class Losses:
     explained_variance: float
 
 
+# How many decisions, and the sums of all losses but the last, in their order.
+NUM_SUMS = len(Losses.__annotations__)
+LEAST = -60.0  # log-probabilities below are nothing, and their exponentials slow
+
+
 @dataclass(frozen=True)
 class Learner:
     """What learns, and who works on it.
@@ -60,7 +66,7 @@ class Learner:
     workers: Executor
     ranks: Ranks
 
-    @property
+    @cached_property
     def weights(self) -> list[Tensor]:
         """What the optimiser moves."""
         return [one for group in self.optimizer.param_groups for one in group["params"]]
@@ -92,20 +98,20 @@ def update(
     def work(rollout: Rollout, rows: Tensor) -> Tensor:
         return gradients(learner, rollout, rows, config, entropy_weight)
 
-    history = []
+    history = [torch.zeros(NUM_SUMS)]
     for chosen in _minibatches(size, config, rng):
-        rows = [place[chosen][place[chosen] >= 0] for place in places]
+        rows = [chosen_here[chosen_here >= 0] for chosen_here in (p[chosen] for p in places)]
         parts = torch.stack(list(learner.workers.map(work, rollouts, rows)))
         total = ranks.sum(parts.sum(0))
         sums, gradient = torch.split(total, [NUM_SUMS, len(total) - NUM_SUMS])
         if sums[0] == 0:  # none of these decisions was the policy's own
             continue
-        history.append(sums)
+        history.append(sums.cpu())
         _set_gradients(weights, gradient / sums[0])
         nn.utils.clip_grad_norm_(weights, config.max_grad_norm)
         learner.optimizer.step()
     count, *totals = torch.stack(history).sum(0).tolist()
-    means = [one / count for one in totals]
+    means = [one / max(count, 1) for one in totals]
     values = zip(Losses.__annotations__, [*means, explained_variance], strict=True)
     return Losses(**dict(values))
 
@@ -119,21 +125,18 @@ def gradients(
     return torch.cat([sums, *(part.flatten() for part in parts)])
 
 
-NUM_SUMS = 9
-LEAST = -60.0
-
-
 def _losses(
     learner: Learner, rollout: Rollout, rows: Tensor, config: PPOConfig, entropy_weight: float
 ) -> tuple[Tensor, Tensor]:
     """The loss over some decisions, summed, and how many they are with the sums of its parts."""
-    kind = torch.bfloat16 if config.bf16 else torch.float32
+    dtype = torch.bfloat16 if config.bf16 else torch.float32
+    rows = rows.to(rollout.inputs.device)
     inputs, mask, action, old, advantage, target = (
         array.index_select(0, rows)  # ten times as fast as array[rows]
         for array in (rollout.inputs, rollout.mask, rollout.action, rollout.log_probability,
                       rollout.advantage, rollout.target)
     )  # fmt: skip
-    output = learner.network(inputs, mask, kind)
+    output = learner.network(inputs, mask, dtype)
     log_probabilities = output.log_probabilities
     log_ratio = log_probabilities.gather(1, action[:, None])[:, 0] - old
     ratio = log_ratio.exp()
@@ -141,23 +144,22 @@ def _losses(
     policy_loss = -torch.min(ratio * advantage, clipped * advantage).sum()
     kl = ((ratio - 1) - log_ratio).sum()
     value_loss = (output.value - target).square().sum()
-    # The exponential of the least numbers is slow, and nothing.
     entropy = -(log_probabilities.clamp_min(LEAST).exp() * log_probabilities).sum()
     loss = policy_loss + config.value_weight * value_loss - entropy_weight * entropy
-    loss = loss + config.kl * kl
+    loss = loss + config.kl * (ratio * log_ratio - (ratio - 1)).sum()  # of KL(new, old)
 
-    critic_loss = other_hand_loss = torch.zeros(())
+    critic_loss = other_hand_loss = loss.new_zeros(())
     if rollout.hidden is not None:
         hidden = rollout.hidden.index_select(0, rows)
         if learner.critic is not None:
-            critic_loss = (learner.critic(inputs, hidden, kind) - target).square().sum()
+            critic_loss = (learner.critic(inputs, hidden, dtype) - target).square().sum()
         if output.other_hand is not None:
             other_hand_loss = nn.functional.binary_cross_entropy_with_logits(
                 output.other_hand, hidden[:, :NUM_CARDS].float(), reduction="sum"
             ) / NUM_CARDS  # fmt: skip
         loss = loss + config.value_weight * critic_loss
         loss = loss + config.other_hand_weight * other_hand_loss
-    count = torch.tensor(float(len(rows)))
+    count = loss.new_tensor(len(rows))
     clip_count = (ratio != clipped).float().sum()
     sums = [count, policy_loss, value_loss, entropy, -log_ratio.sum(), kl, clip_count, critic_loss,
             other_hand_loss]  # fmt: skip
@@ -176,12 +178,10 @@ def _moments(rollouts: list[Rollout], ranks: Ranks) -> tuple[float, float, float
     for rollout in rollouts:
         advantage = rollout.advantage[rollout.learned].double()
         target = rollout.target[rollout.learned].double()
-        sums += torch.stack(
-            [torch.tensor(float(len(target))), advantage.sum(), advantage.square().sum(),
-             target.sum(), target.square().sum()]
-        )  # fmt: skip
+        parts = [advantage.sum(), advantage.square().sum(), target.sum(), target.square().sum()]
+        sums += torch.stack([target.new_tensor(len(target)), *parts]).cpu()
     count, *totals = ranks.sum(sums).tolist()
-    mean, square, target_mean, target_square = (total / count for total in totals)
+    mean, square, target_mean, target_square = (total / max(count, 1) for total in totals)
     variance, target_variance = square - mean**2, target_square - target_mean**2
     explained = 1 - variance / target_variance if target_variance > 0 else math.nan
     return mean, math.sqrt(max(variance, 0.0)) + 1e-8, explained
@@ -190,7 +190,7 @@ def _moments(rollouts: list[Rollout], ranks: Ranks) -> tuple[float, float, float
 def _places(rollout: Rollout, size: int) -> Tensor:
     """The row of each decision of the run that is learnt from here, -1 for the others."""
     places = torch.full((size,), -1)
-    rows = torch.nonzero(rollout.learned)[:, 0]
+    rows = torch.nonzero(rollout.learned.cpu())[:, 0]
     places[rollout.number[rows]] = rows
     return places
 

@@ -3,6 +3,7 @@
 import copy
 import json
 import math
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
@@ -11,14 +12,14 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from agents import make_agent
 from agents.checkpoint import CheckpointError, read, write
 from agents.network import Critic, Network, make_network
 from agents.policy import NetworkAgent
-from conquian_env.errors import ConquianError
-from conquian_env.state import STATE
+from conquian_env.errors import ConquianError, shown
 from training.config import Config, ConfigError
 from training.exact import agent_strategy, nash_conv
 from training.match import check_plays, play_match
@@ -26,15 +27,15 @@ from training.opponents import Pool
 from training.ppo import Learner, update
 from training.ranks import Ranks
 from training.rollout import Collector, Rollout
-from training.sequence_form import SequenceForm, sequence_form
+from training.sequence_form import sequence_form
 
 FORMAT = "conquian-run-1"
-KINDS: dict[str, type] = {
+GAMES = ("states", "opponent", "opponent_seat")
+TYPES: dict[str, type] = {
     "config": str, "updates": int, "network": dict, "average": dict, "critic": dict,
-    "optimizer": dict, "states": Tensor, "opponent": Tensor, "opponent_seat": Tensor,
-    "past": list, "added": int, "best": float,
+    "optimizer": dict, "pool": dict, "best": float, **dict.fromkeys(GAMES, Tensor),
 }  # fmt: skip
-EVALUATION_SEED = 1
+EVALUATION_SEED = (1 << 40) + 1  # deals that no tournament is likely to be asked for
 
 
 class DivergedError(ConquianError):
@@ -46,19 +47,19 @@ class Run:
 
     Attributes:
         network, critic: what learns; the critic may be None.
-        average: the policy averaged over updates, what is evaluated and kept.
+        average: the policy with averaged weights, what is evaluated and kept.
         updates: made so far.
         best: the highest mean score in an evaluation so far.
+        revision: of the sources, as git names it; empty where they are not under git.
+
+    Raises:
+        ConfigError, AgentError, CheckpointError, RuleSetError: what is asked for cannot be done.
     """
 
     def __init__(self, config: Config, ranks: Ranks) -> None:
         self.config, self.ranks, self.rules = config, ranks, config.rule_set
-        parts = config.threads * ranks.size
-        if config.num_games % parts:
-            raise ConfigError(
-                f"num_games: {config.num_games} games are not {parts} equal parts, one a thread"
-            )
-        device = _device(config, ranks)
+        self.revision = _revision()
+        device = _device(config.device)
         with torch.random.fork_rng(devices=[]):  # the caller's global generator stays as it was
             torch.manual_seed(config.seed)
             self.network: Network = make_network(config.network)
@@ -73,16 +74,21 @@ class Run:
         self.anchors = [(spec, make_agent(spec)) for spec in config.evaluation.anchors]
         for anchor in self.anchors:  # refused now, not at the first evaluation
             check_plays(*anchor, self.rules)
-        games = np.split(np.arange(config.num_games), parts)
-        mine = slice(ranks.rank * config.threads, (ranks.rank + 1) * config.threads)
-        self.collectors = [Collector(config, some, self.pool, device) for some in games[mine]]
-        self.form: SequenceForm | None = None
+        exact = config.evaluation.exact and ranks.rank == 0
+        self.form = sequence_form(self.rules) if exact else None
+        parts = _parts(config, ranks)
+        self.collectors = [Collector(config, games, self.pool, device) for games in parts]
         self.updates, self.best = 0, -math.inf
 
     @property
+    def decisions_a_step(self) -> int:
+        """Real decisions played in a step, by all processes."""
+        return self.config.rollout * self.config.num_games
+
+    @property
     def decisions(self) -> int:
-        """Real decisions played."""
-        return self.updates * self.config.rollout * self.config.num_games
+        """Real decisions played so far."""
+        return self.updates * self.decisions_a_step
 
     @property
     def recipe(self) -> dict[str, object]:
@@ -97,7 +103,7 @@ class Run:
             DivergedError: a loss or a weight is not finite.
         """
         config, ppo, learner = self.config, self.config.ppo, self.learner
-        size, done = config.rollout * config.num_games, self.decisions / config.decisions
+        done = self.decisions / config.decisions
         rate = _line(ppo.learning_rate, ppo.final_learning_rate, done)
         entropy_weight = _line(ppo.entropy, ppo.final_entropy, done)
         self.optimizer.param_groups[0]["lr"] = rate
@@ -106,7 +112,7 @@ class Run:
         rollouts = list(self.workers.map(collect, self.collectors))
         began = time.perf_counter()
         rng = np.random.default_rng([config.seed, self.updates])
-        losses = asdict(update(learner, rollouts, size, ppo, entropy_weight, rng))
+        losses = asdict(update(learner, rollouts, self.decisions_a_step, ppo, entropy_weight, rng))
         seconds = time.perf_counter() - began
 
         finite = all(bool(weights.isfinite().all()) for weights in learner.weights)
@@ -133,14 +139,13 @@ class Run:
 
     def evaluate(self) -> dict[str, float]:
         """Scores of the averaged and of the newest policy, and how far the first is from safe."""
-        settings, scores = self.config.evaluation, {}
+        pairs, scores = self.config.evaluation.pairs, {}
         for second in self.anchors:
             for name, network in (("", self.average), ("_last", self.network)):
                 first = ("policy", NetworkAgent(network, self.rules))
-                result = play_match(first, second, self.rules, settings.pairs, EVALUATION_SEED)
-                scores[f"eval/vs_{second[0]}{name}"] = result.score.mean
-        if settings.exact:
-            self.form = self.form or sequence_form(self.rules)
+                result = play_match(first, second, self.rules, pairs, EVALUATION_SEED)
+                scores[f"eval/vs_{second[0]}{name}"] = float(result.payoff.mean())
+        if self.form:
             agent = NetworkAgent(self.average, self.rules, sample=True)
             scores["eval/nash_conv"] = nash_conv(self.form, agent_strategy(self.form, agent))
         return scores
@@ -154,13 +159,12 @@ class Run:
             "average": self.average.state_dict(),
             "critic": self.critic.state_dict() if self.critic else {},
             "optimizer": self.optimizer.state_dict(),
-            "past": [(past.name, past.agent.network.state_dict()) for past in self.pool.past],
-            "added": self.pool.added,
+            "pool": self.pool.state(),
             "best": self.best,
         }
-        for name in ("states", "opponent", "opponent_seat"):
-            mine = torch.cat([_tensor(collector, name) for collector in self.collectors])
-            content[name] = torch.cat(self.ranks.gather(mine))
+        games = [collector.state() for collector in self.collectors]
+        for name in GAMES:
+            content[name] = self.ranks.gather(torch.cat([some[name] for some in games]))
         if self.ranks.rank == 0:
             write(path, FORMAT, content)
 
@@ -171,68 +175,84 @@ class Run:
             CheckpointError: the file cannot be used.
             ConfigError: it is of another configuration.
         """
-        content = read(path, FORMAT, KINDS)
+        content = read(path, FORMAT, TYPES)
         try:
-            theirs, ours = dict(json.loads(content["config"])), self.recipe
-        except (ValueError, TypeError):
-            raise CheckpointError(f"{path}: config is no configuration") from None
-        for key in ours:
-            if theirs.get(key) != ours[key]:
-                raise ConfigError(f"{path}: {key} was {theirs.get(key)}, and is {ours[key]}")
-        try:
+            _check_same(json.loads(content["config"]), self.recipe)
             self.network.load_state_dict(content["network"])
             self.average.load_state_dict(content["average"])
             if self.critic:
                 self.critic.load_state_dict(content["critic"])
             self.optimizer.load_state_dict(content["optimizer"])
-            self.pool.restore(content["past"], content["added"], self.average)
+            self.pool.restore(content["pool"], copy.deepcopy(self.average))
             for collector in self.collectors:
                 rows = torch.from_numpy(collector.games)
-                states = content["states"][rows].numpy().view(STATE)[:, 0]
-                collector.restore(
-                    states,
-                    content["opponent"][rows].numpy(),
-                    content["opponent_seat"][rows].numpy(),
-                    content["updates"] * self.config.rollout,
-                )
-        except (RuntimeError, ValueError, TypeError, LookupError, ConquianError) as error:
+                steps = content["updates"] * self.config.rollout
+                collector.restore({name: content[name][rows] for name in GAMES}, steps)
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error}") from None
+        except (ConquianError, RuntimeError, ValueError, TypeError, LookupError) as error:
             raise CheckpointError(f"{path}: {' '.join(str(error).split())}") from None
         self.updates, self.best = content["updates"], content["best"]
 
 
-def _tensor(collector: Collector, name: str) -> Tensor:
-    if name == "states":
-        states = collector.batch.states()
-        return torch.from_numpy(states.view(np.uint8).reshape(len(states), -1))
-    array: Tensor = torch.from_numpy(getattr(collector, name))
-    return array
+def _check_same(theirs: object, ours: object, key: str = "") -> None:
+    """Refuse a configuration that is not the same, by the key."""
+    if isinstance(theirs, dict) and isinstance(ours, dict):
+        for name in theirs | ours:
+            _check_same(theirs.get(name), ours.get(name), f"{key}.{name}".removeprefix("."))
+    elif not key:
+        raise CheckpointError("config is no configuration")
+    elif theirs != ours:
+        raise ConfigError(f"{key} was {shown(theirs)}, and is {shown(ours)}")
+
+
+def _parts(config: Config, ranks: Ranks) -> list[NDArray[np.int64]]:
+    """The numbers of the games of each thread of this process."""
+    threads = config.threads
+    if config.num_games % (threads * ranks.size):
+        raise ConfigError(
+            f"num_games: {config.num_games} games are no equal parts for {threads} threads "
+            f"in each of {ranks.size} processes"
+        )
+    parts = np.split(np.arange(config.num_games), threads * ranks.size)
+    return parts[ranks.rank * threads : (ranks.rank + 1) * threads]
+
+
+def _revision() -> str:
+    try:
+        command = ["git", "describe", "--always", "--dirty", "--abbrev=40"]
+        done = subprocess.run(
+            command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return done.stdout.strip()
 
 
 def _line(first: float, last: float, done: float) -> float:
     return first + (last - first) * done
 
 
-def _device(config: Config, ranks: Ranks) -> torch.device:
-    if config.device == "cuda" or (config.device == "auto" and torch.cuda.is_available()):
-        if not torch.cuda.is_available():
-            raise ConfigError("device: torch finds no CUDA device")
-        return torch.device("cuda", ranks.rank % torch.cuda.device_count())
-    return torch.device("cpu")
+def _device(name: str) -> torch.device:
+    if name == "cuda" and not torch.cuda.is_available():
+        raise ConfigError("device: torch finds no CUDA device")
+    return torch.device(name)
 
 
 def _played(rollouts: list[Rollout]) -> dict[str, float]:
     """What the rollouts of this process were like."""
-    returns = np.concatenate([rollout.returns for rollout in rollouts])
     metrics = {
         f"perf/{name}": float(np.mean([rollout.seconds[name] for rollout in rollouts]))
         for name in rollouts[0].seconds
     }
-    if len(returns):
-        metrics |= {
-            "charts/episodic_return": float(returns.mean()),
-            "charts/draws": float((returns == 0).mean()),
-            "charts/episodic_length": float(
-                np.mean([rollout.decisions_per_deal for rollout in rollouts])
-            ),
-        }
+    own = np.concatenate([rollout.returns for rollout in rollouts])
+    pool = np.concatenate([rollout.pool_returns for rollout in rollouts])
+    if len(own):
+        metrics["charts/episodic_return"] = float(own.mean())
+        metrics["charts/draws"] = float((own == 0).mean())
+    if len(pool):
+        metrics["charts/pool_return"] = float(pool.mean())
+    if len(own) + len(pool):
+        decisions = sum(len(rollout.action) for rollout in rollouts)
+        metrics["charts/episodic_length"] = decisions / (len(own) + len(pool))
     return metrics

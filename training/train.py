@@ -7,13 +7,13 @@ The road: rollout (play a batch of games) → advantages → update → checkpoi
 import argparse
 import json
 import signal
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
 import torch
 from torch.utils.tensorboard import SummaryWriter
@@ -30,9 +30,10 @@ from training.run import DivergedError, Run
 METRICS = {
     "charts/learning_rate": "the optimiser's step size",
     "charts/entropy_weight": "weight of the entropy bonus",
-    "charts/SPS": "real decisions a second, playing and learning, since the start or resumption",
-    "charts/episodic_return": "mean return of seat 0 over the deals of self-play that ended",
+    "charts/SPS": "real decisions a second since the start or resumption, evaluations included",
+    "charts/episodic_return": "return of seat 0, mean over the deals of self-play that ended",
     "charts/draws": "share of those deals that were drawn",
+    "charts/pool_return": "return of the policy, mean over the deals against the pool that ended",
     "charts/episodic_length": "real decisions a deal, both seats",
     "perf/engine": "seconds of the rollout in which the games were stepped",
     "perf/inputs": "seconds in which observations were made inputs of the network",
@@ -46,66 +47,90 @@ METRICS = {
     **{f"losses/{name}": "see training.ppo.Losses" for name in Losses.__annotations__},
 }
 POLICY, BEST, STATE = "policy.pt", "best.pt", "state.pt"
+ALONE = Ranks()
+STOPPED = 130  # the exit status of what Ctrl-C ended
 
 
-def train(config: Config, out: Path, resume: bool = False, ranks: Ranks | None = None) -> Path:
-    """Run to the end, or until Ctrl-C.
+class StoppedError(ConquianError):
+    """A run that was asked to stop has saved and left."""
 
-    To ``out`` go ``policy.pt``, the averaged policy; ``best.pt``, the one that did best in an
-    evaluation; ``state.pt``, from which the run goes on; the configuration, and TensorBoard files.
+
+def train(
+    config: Config,
+    out: Path,
+    resume: bool = False,
+    overwrite: bool = False,
+    ranks: Ranks = ALONE,
+) -> Path:
+    """Run to the end.
+
+    To ``out`` go ``policy.pt``, the policy with averaged weights; ``best.pt``, the one that did
+    best in an evaluation; ``state.pt``, from which the run goes on; the configuration, and
+    TensorBoard files.
 
     Args:
         config: what to do.
         out: folder.
         resume: go on from ``state.pt``, to the same weights as if the run had not been broken off.
+        overwrite: replace a run that is there.
         ranks: other processes that learn with this one.
 
     Returns:
-        the path of the policy, which is not written before the first update.
+        the path of ``policy.pt``.
 
     Raises:
-        DivergedError: a loss is not finite; the last good checkpoint is kept, and named.
+        StoppedError: by Ctrl-C, or a request to end; all is saved.
+        DivergedError: losses are not finite; the last good checkpoint is kept, and named.
         CheckpointError: a file cannot be read or written.
-        ConfigError: the run to go on with had another configuration.
+        ConfigError: the run to go on with had another configuration, or there is one in the way.
     """
-    ranks = ranks or Ranks()
-    torch.set_num_threads(1)  # each of the learner's threads is one
     run = Run(config, ranks)
     if resume:
         run.load(out / STATE)
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "config.json").write_text(json.dumps(run.recipe, indent=2), encoding="utf-8")
+    if ranks.rank == 0:
+        _prepare(out, run, resume or overwrite)
     saved = run.decisions
-    log = _Log(out, config, ranks, run.decisions)
-    with log, _asked_to_stop() as asked:
+    with _one_thread(), _Log(out, run) as log, _asked_to_stop() as asked:
         while run.decisions < config.decisions:
             try:
                 metrics = run.step()
             except DivergedError as error:
                 kept = f"{out / STATE}, after {saved} decisions" if saved else "none"
                 raise DivergedError(f"{error}; the last good checkpoint: {kept}") from None
+            stop = ranks.sum(torch.tensor(float(asked.is_set()))) > 0
             ended = run.decisions >= config.decisions
-            if ranks.rank == 0 and (run.updates % config.evaluation.every == 0 or ended):
+            due = run.updates % config.evaluation.every == 0 and not stop
+            if ranks.rank == 0 and (due or ended):
                 metrics |= _evaluate(run, out)
-            log.write(run.decisions, metrics)
-            stop = ranks.sum(torch.tensor(float(bool(asked)))) > 0
+            log.write(metrics)
             if run.updates % config.checkpoint_every == 0 or stop or ended:
                 _save(run, out)
                 saved = run.decisions
-            if stop:
-                print(f"\nstopped after {saved} decisions; --resume goes on", file=sys.stderr)
-                break
+            if stop and not ended:
+                raise StoppedError(f"stopped after {saved} decisions; --resume goes on")
     return out / POLICY
+
+
+def _prepare(out: Path, run: Run, replace: bool) -> None:
+    """Make the folder; what a run at its beginning finds there goes, if it may."""
+    kept = [out / name for name in (POLICY, BEST, STATE) if (out / name).exists()]
+    if kept and not replace:
+        raise ConfigError(f"{kept[0]} exists: give another --out, --resume or --overwrite")
+    for path in () if run.updates else (*kept, *out.glob("events.out.tfevents.*")):
+        path.unlink()
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "config.json").write_text(json.dumps(run.recipe, indent=2), encoding="utf-8")
 
 
 def _evaluate(run: Run, out: Path) -> dict[str, float]:
     """Metrics of an evaluation; the policy is kept if none did better."""
     began = time.perf_counter()
     scores = run.evaluate()
-    anchors = run.config.evaluation.anchors
-    mean = sum(scores[f"eval/vs_{anchor}"] for anchor in anchors) / max(len(anchors), 1)
-    if mean > run.best:
-        run.best = mean
+    wins = [scores[f"eval/vs_{anchor}"] for anchor in run.config.evaluation.anchors]
+    newest = -run.updates  # is the best where nothing is measured
+    result = sum(wins) / len(wins) if wins else -scores.get("eval/nash_conv", newest)
+    if result > run.best:
+        run.best = result
         save(out / BEST, _checkpoint(run))
     return scores | {"perf/evaluation": time.perf_counter() - began}
 
@@ -118,34 +143,34 @@ def _save(run: Run, out: Path) -> None:
 
 
 def _checkpoint(run: Run) -> Checkpoint:
-    return Checkpoint(run.average, run.rules, run.decisions, run.recipe, revision())
-
-
-def revision() -> str:
-    """Of the sources, as git names it; empty where they are not under git."""
-    try:
-        command = ["git", "describe", "--always", "--dirty", "--abbrev=40"]
-        done = subprocess.run(
-            command, cwd=Path(__file__).parent, capture_output=True, text=True, check=True
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-    return done.stdout.strip()
+    return Checkpoint(run.average, run.rules, run.decisions, run.recipe, run.revision)
 
 
 @contextmanager
-def _asked_to_stop() -> Iterator[list[int]]:
-    """Filled by Ctrl-C or a request to end, so that the run leaves between two updates."""
-    asked: list[int] = []
+def _one_thread() -> Iterator[None]:
+    """Torch's own threads are not used: each of the run's threads works for itself."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def _asked_to_stop() -> Iterator[threading.Event]:
+    """Set by Ctrl-C or a request to end, so that the run leaves between two updates."""
+    asked = threading.Event()
 
     def note(number: int, _: object) -> None:
-        asked.append(number)
-        signal.signal(number, before[signal.Signals(number)])  # a second one is not waited for
+        asked.set()
+        signal.signal(number, before[number])  # a second one is not waited for
 
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return
-    before = {number: signal.signal(number, note) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = int(signal.SIGINT), int(signal.SIGTERM)
+    before = {number: signal.signal(number, note) for number in numbers}
     try:
         yield asked
     finally:
@@ -160,30 +185,32 @@ class _Log:
     the last evaluation; it is sparse where no terminal shows it.
     """
 
-    def __init__(self, out: Path, config: Config, ranks: Ranks, first: int) -> None:
-        self.first, self.start = first, time.perf_counter()
+    def __init__(self, out: Path, run: Run) -> None:
+        self.run, self.first, self.start = run, run.decisions, time.perf_counter()
         self.scores: dict[str, str] = {}
-        self.writer = SummaryWriter(str(out), purge_step=first + 1) if ranks.rank == 0 else None
+        shown = run.ranks.rank == 0
+        self.writer = SummaryWriter(str(out), purge_step=self.first + 1) if shown else None
         self.bar = tqdm(
-            total=config.decisions,
-            initial=first,
+            total=-(-run.config.decisions // run.decisions_a_step) * run.decisions_a_step,
+            initial=self.first,
             unit=" decisions",
             unit_scale=True,
             mininterval=0.5 if sys.stderr.isatty() else 15.0,
             smoothing=0.1,
-            disable=ranks.rank > 0,
+            disable=not shown,
         )
 
-    def __enter__(self) -> None:
-        pass
+    def __enter__(self) -> Self:
+        return self
 
     def __exit__(self, *_: object) -> None:
         self.bar.close()
         if self.writer:
             self.writer.close()
 
-    def write(self, decisions: int, metrics: dict[str, float]) -> None:
-        """Log what was measured after so many decisions."""
+    def write(self, metrics: dict[str, float]) -> None:
+        """Log what was measured in a step."""
+        decisions = self.run.decisions
         speed = (decisions - self.first) / (time.perf_counter() - self.start)
         for name, value in (metrics | {"charts/SPS": speed}).items():
             if self.writer:
@@ -200,16 +227,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m training.train", description=__doc__)
     parser.add_argument("config", type=Path, help="a TOML file, see configs/")
     parser.add_argument("--out", type=Path, help="folder for the results (default runs/NAME)")
-    parser.add_argument("--overwrite", action="store_true", help="replace an earlier run")
-    parser.add_argument("--resume", action="store_true", help="go on with an earlier run")
+    earlier = parser.add_mutually_exclusive_group()
+    earlier.add_argument("--overwrite", action="store_true", help="replace an earlier run")
+    earlier.add_argument("--resume", action="store_true", help="go on with an earlier run")
     options = parser.parse_args(arguments)
     try:
         config = load_config(options.config)
         out = options.out or Path("runs") / options.config.stem
-        with joined() as ranks:
-            if not options.resume and ranks.rank == 0:
-                make_room(out, options.overwrite)
-            path = train(config, out, options.resume, ranks)
+        with joined(config.device) as ranks:
+            path = train(config, out, options.resume, options.overwrite, ranks)
+    except StoppedError as stopped:
+        print(f"\n{stopped}", file=sys.stderr)
+        return STOPPED
     except (ConquianError, OSError, MemoryError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -217,15 +246,6 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"checkpoint: {path}")
         print(f"curves:     tensorboard --logdir {out}")
     return 0
-
-
-def make_room(out: Path, overwrite: bool) -> None:
-    """Refuse to mix a run with an earlier one; its files go if they may."""
-    kept = [out / name for name in (POLICY, BEST, STATE) if (out / name).exists()]
-    if kept and not overwrite:
-        raise ConfigError(f"{kept[0]} exists: give another --out, --resume or --overwrite")
-    for path in (*kept, *out.glob("events.out.tfevents.*")):
-        path.unlink()
 
 
 if __name__ == "__main__":
