@@ -6,16 +6,17 @@ Each suit is a row: the card pieces of the observation, then, where ``ways`` is 
 | --- | --- |
 | now 0, 1, 2, 3 | ways with so many cards missing that hold it |
 | taking 0, 1, 2, 3 | the same after the face-up card was taken, 0 where it may not be |
-| left 0, 1, 2, 3 | if it is in the hand, the ways now that a discard of it would leave |
-| laid 0, 1, 2, 3 | the same, those that hold it and are left by the best discard after laying it |
+| left 0, 1, 2, 3 | ways left by the best turn that discards it |
+| laid 0, 1, 2, 3 | ways left by the best turn that lays it |
 | links | its live combinations of three, as ``greedy`` counts them |
 | absorbed | whether the other table could take it in alone |
 
 ten numbers each, one a rank. What belongs to no card comes last: the other numbers of the
-observation, and how many ways there are, now, taking, and left by the best discard of this turn or
-of the one that taking begins. The best discard leaves most ways, each weighed by the chance that
-its missing cards come. Ways and links are many or none, so they are given as logarithms. A symmetry
-of the rules moves the rows or the ranks in them and changes nothing else.
+observation, and how many ways there are, now, taking, and left by the best turn of all. A turn
+lays cards until the table is legal and discards one, now or after taking; it leaves the ways that
+hold the table and not the discard, and is the better the more they are, each weighed by the chance
+that its missing cards come. Ways and links are many or none, so they are given as logarithms. A
+symmetry of the rules moves the rows or the ranks in them and changes nothing else.
 """
 
 from typing import NamedTuple
@@ -29,7 +30,7 @@ from conquian_env import RuleSet
 from conquian_env.actions import TAKE
 from conquian_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, bit, lowest
 from conquian_env.jit import jit
-from conquian_env.melds import is_legal_table, rulebook
+from conquian_env.melds import is_legal_table, reach, rulebook
 from conquian_env.observation import CARD_PIECES, CARDS_END, LAYOUT, OBSERVATION_SIZE
 
 NUM_NUMBERS = OBSERVATION_SIZE - CARDS_END
@@ -39,13 +40,13 @@ ABSORBED = LINKS + 1
 WAY_PIECES = LINKS + 2
 BEST = 2 * WAY_KINDS  # after the ways now and taking
 WAY_NUMBERS = 3 * WAY_KINDS
-ALL = NUM_CARDS  # a row for all ways, after those for the ways that hold each card
+DISCARDED, WHOLE = NUM_CARDS, 2 * NUM_CARDS  # places of turns, after those that lay a card
 LOG_STEPS = 16.0  # steps to a doubling
 MOST_COUNTED = 4096
 LOGS = np.round(LOG_STEPS * np.log2(1 + np.arange(MOST_COUNTED))).astype(np.uint8)
 STOCK_LEFT = LAYOUT["stock_left"].start
-# Chances are multiplied by this, so that different ways do not add up to the same: of two discards
-# with equal hopes the lower is taken, and that must not tell one suit from another.
+# Chances are multiplied by this, so that different ways do not add up to the same: of two turns
+# with equal hopes the first is taken, and that must not tell one suit from another.
 UNEVEN = 0.999
 OWN_HAND, OWN_TABLE, OTHER_TABLE, FACE_UP, UNSEEN = (
     LAYOUT[name].start for name in ("own_hand", "own_table", "other_table", "face_up", "unseen")
@@ -74,8 +75,10 @@ class _Tools(NamedTuple):
     partners: NDArray[np.int64]
     counts: NDArray[np.int64]  # int64 [WAY_PIECES, 40]
     totals: NDArray[np.int64]  # int64 [12], of all ways
-    hopes: NDArray[np.float64]  # float64 [41, 40], of the ways that hold a card, by discard
-    best: NDArray[np.int64]  # int64 [41], the discard with the most, as a mask
+    hopes: NDArray[np.float64]  # float64 [40], what a discard leaves
+    chances: NDArray[np.float64]  # float64 [4], that so many missing cards come
+    best: NDArray[np.float64]  # float64 [81], of the best turn that lays, or discards, a card
+    turns: NDArray[np.int64]  # int64 [81, 2], that turn
 
 
 @jit
@@ -101,50 +104,85 @@ def _count_ways(kind: int, own: int, table: int, unseen: int, target: int, tools
 
 
 @jit
-def _choose_discards(found: int, hand: int, chance: float, tools: _Tools) -> None:
-    """Fill ``tools.best`` for the hand cards, and for all ways; 0 where no discard leaves any."""
-    tools.hopes[:] = 0.0
-    for k in range(found):
-        way, missing = tools.desk.ways[k]
-        hope, spare = chance**missing, hand & ~way
+def _weigh_discards(
+    ways: NDArray[np.int64],
+    hand: int,
+    table: int,
+    chances: NDArray[np.float64],
+    hopes: NDArray[np.float64],
+) -> None:
+    """Fill ``hopes`` with what each discard leaves of the ways that hold ``table``."""
+    hopes[:] = 0.0
+    for k in range(len(ways)):
+        way = ways[k, 0]
+        spare = hand & ~way if table & ~way == 0 else 0
         while spare:
-            discard = lowest(spare)
+            hopes[lowest(spare)] += chances[ways[k, 1]]
             spare &= spare - 1
-            tools.hopes[ALL, discard] += hope
-            inside = hand & way
-            while inside:
-                tools.hopes[lowest(inside), discard] += hope
-                inside &= inside - 1
-    for card_id in range(ALL + 1):
-        if card_id == ALL or hand & bit(card_id):
-            tools.best[card_id] = _greatest(hand, tools.hopes[card_id])
 
 
 @jit
-def _greatest(hand: int, hopes: NDArray[np.float64]) -> int:
-    """The hand card with the greatest hope, as a mask; 0 if all are nothing."""
-    best, most = 0, 0.0
-    while hand:
-        card_id = lowest(hand)
-        hand &= hand - 1
-        if hopes[card_id] > most:
-            best, most = bit(card_id), hopes[card_id]
-    return best
+def _keep(
+    hope: float, table: int, discard: int, place: int, best: NDArray[np.float64],
+    turns: NDArray[np.int64],
+) -> None:  # fmt: skip
+    """Keep a turn in its place if it has more hope than the one that is there."""
+    if hope > best[place]:
+        best[place], turns[place, 0], turns[place, 1] = hope, table, bit(discard)
 
 
 @jit
-def _count_left(found: int, hand: int, tools: _Tools) -> None:
-    """Count the ways that the best discards leave: of all, and of those that hold each card."""
-    for k in range(found):
-        way, missing = tools.desk.ways[k]
-        if tools.best[ALL] & ~way:
-            tools.totals[BEST + missing] += 1
-        inside = hand & way
-        while inside:
-            card_id = lowest(inside)
-            inside &= inside - 1
-            if tools.best[card_id] & ~way:
-                tools.counts[LAID + missing, card_id] += 1
+def _find_turns(
+    ways: NDArray[np.int64], hand: int, table: int, chance: float, book: np.void, tools: _Tools
+) -> None:
+    """Fill ``tools.turns`` with the best: what is on the table after them, and the discard."""
+    hopes, best, turns, chances = tools.hopes, tools.best, tools.turns, tools.chances
+    best[:] = 0.0
+    for missing in range(WAY_KINDS):
+        chances[missing] = chance**missing
+    lays, laid = reach(table, table | hand, book) & hand, 0
+    while True:  # over every subset of lays
+        after = table | laid
+        rest = hand & ~laid if is_legal_table(after, book) else 0
+        if rest:
+            _weigh_discards(ways, hand, after, chances, hopes)
+        while rest:
+            discard, cards = lowest(rest), laid
+            rest &= rest - 1
+            _keep(hopes[discard], after, discard, WHOLE, best, turns)
+            _keep(hopes[discard], after, discard, DISCARDED + discard, best, turns)
+            while cards:
+                _keep(hopes[discard], after, discard, lowest(cards), best, turns)
+                cards &= cards - 1
+        laid = (laid - lays) & lays
+        if laid == 0:
+            break
+
+
+@jit
+def _count_left(
+    ways: NDArray[np.int64], table: int, discard: int, counts: NDArray[np.int64]
+) -> None:
+    """Add to ``counts`` (int64 [4]) the ways that a turn leaves."""
+    for k in range(len(ways)):
+        way = ways[k, 0]
+        if table & ~way == 0 and discard & ~way:
+            counts[ways[k, 1]] += 1
+
+
+@jit
+def _count_turns(ways: NDArray[np.int64], tools: _Tools) -> None:
+    """Count what the best turns leave: of all, and of those that lay, or discard, a card."""
+    counts, totals, turns = tools.counts, tools.totals, tools.turns
+    for place in range(WHOLE + 1):
+        if tools.best[place] > 0:
+            table, discard = turns[place]
+            if place == WHOLE:
+                _count_left(ways, table, discard, totals[BEST:])
+            elif place < DISCARDED:
+                _count_left(ways, table, discard, counts[LAID:LINKS, place])
+            else:
+                _count_left(ways, table, discard, counts[LEFT:LAID, place - DISCARDED])
 
 
 @jit
@@ -156,16 +194,13 @@ def _count(observation: NDArray[np.uint8], may_take: bool, book: np.void, tools:
     unseen, own, target = _mask(observation, UNSEEN), hand | table, int(book["target"])
     found = _count_ways(NOW, own, table, unseen, target, tools)
     if may_take:
-        found = _count_ways(TAKING, own | face_up, table | face_up, unseen, target, tools)
-    if may_take or face_up == 0:
-        chance = chance_to_come(int(observation[STOCK_LEFT]), unseen)
-        _choose_discards(found, hand, UNEVEN * chance, tools)
-        _count_left(found, hand, tools)
-    for card_id in range(NUM_CARDS):
-        if hand & bit(card_id):
-            for missing in range(WAY_KINDS):
-                needed = tools.counts[NOW + missing, card_id]
-                tools.counts[LEFT + missing, card_id] = tools.totals[NOW + missing] - needed
+        table |= face_up
+        found = _count_ways(TAKING, own | face_up, table, unseen, target, tools)
+    if found and (may_take or face_up == 0):
+        chance = UNEVEN * chance_to_come(int(observation[STOCK_LEFT]), unseen)
+        ways = tools.desk.ways[:found]
+        _find_turns(ways, hand, table, chance, book, tools)
+        _count_turns(ways, tools)
     live = (hand | unseen | face_up) & int(book["pack"])
     while live:
         card_id = lowest(live)
@@ -207,8 +242,11 @@ def _write(
     out: NDArray[np.uint8],
 ) -> None:
     counts, totals = np.zeros((WAY_PIECES, NUM_CARDS), np.int64), np.zeros(WAY_NUMBERS, np.int64)
-    hopes, best = np.zeros((ALL + 1, NUM_CARDS)), np.zeros(ALL + 1, np.int64)
-    tools = _Tools(new_desk(combos), partners, counts, totals, hopes, best)
+    best, turns = np.zeros(WHOLE + 1), np.zeros((WHOLE + 1, 2), np.int64)
+    tools = _Tools(
+        new_desk(combos), partners, counts, totals, np.zeros(NUM_CARDS), np.zeros(WAY_KINDS),
+        best, turns,
+    )  # fmt: skip
     for i in range(len(observations)):
         if ways:
             _count(observations[i], may_take[i], books[0], tools)
