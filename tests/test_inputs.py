@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 import numpy as np
@@ -63,22 +64,20 @@ def way_inputs(game: Game) -> tuple[list[list[int]], list[int]]:
     face_up = {view.face_up} - {None}
     now = slow_ways(rules, own, table, unseen)
     taking = slow_ways(rules, own | face_up, table | face_up, unseen) if may_take else {}
-    left = [{way: m for way, m in now.items() if not way >> c & 1} for c in range(40)]
-    left = [some if c in view.hand else {} for c, some in enumerate(left)]
     after = taking if may_take else {} if face_up else now
     stock_left = game.observation(game.actor)[LAYOUT["stock_left"]][0]
     chance = Fraction(999, 1000) * (int(stock_left) + 1) / (len(unseen) + 1)
-    laid = [
-        best_left(holding(after, c), view.hand, chance) if c in view.hand else {} for c in range(40)
-    ]
+    down = card_mask(table | face_up if may_take else table)
+    turns = list(possible_turns(rules, down, view.hand, after))
+    kinds = (
+        lambda c: holding(now, c),
+        lambda c: holding(taking, c),
+        lambda c: best((ways for _, discard, ways in turns if discard == c), chance),
+        lambda c: best((ways for laid, _, ways in turns if c in laid), chance),
+    )
     counted = [
         [len([m for m in some(c).values() if m == missing]) for c in range(40)]
-        for some in (
-            lambda c: holding(now, c),
-            lambda c: holding(taking, c),
-            left.__getitem__,
-            laid.__getitem__,
-        )
+        for some in kinds
         for missing in range(4)
     ]
     live = {*view.hand, *unseen, *face_up}
@@ -89,7 +88,7 @@ def way_inputs(game: Game) -> tuple[list[list[int]], list[int]]:
     )
     totals = [
         len([m for m in some.values() if m == missing])
-        for some in (now, taking, best_left(after, view.hand, chance))
+        for some in (now, taking, best((ways for *_, ways in turns), chance))
         for missing in range(4)
     ]
     return [[logarithm(n) for n in piece] for piece in counted], [logarithm(n) for n in totals]
@@ -99,10 +98,22 @@ def holding(ways: dict[int, int], card: int) -> dict[int, int]:
     return {way: missing for way, missing in ways.items() if way >> card & 1}
 
 
-def best_left(ways: dict[int, int], hand: tuple[int, ...], chance: Fraction) -> dict[int, int]:
-    """Of the ways that a discard leaves, those of the discard that leaves most."""
-    each = [{way: m for way, m in ways.items() if not way >> card & 1} for card in hand]
-    return max(each, key=lambda some: sum(chance**m for m in some.values()), default={})
+def possible_turns(
+    rules: RuleSet, down: int, hand: tuple[int, ...], ways: dict[int, int]
+) -> Iterator[tuple[set[int], int, dict[int, int]]]:
+    """What is laid, what is discarded, and the ways that are left."""
+    for laid in itertools.chain.from_iterable(
+        itertools.combinations(hand, k) for k in range(len(hand) + 1)
+    ):
+        table = down | card_mask(laid)
+        if legal_table(table, rules):
+            for discard in set(hand) - set(laid):
+                left = {w: m for w, m in ways.items() if table & ~w == 0 and not w >> discard & 1}
+                yield set(laid), discard, left
+
+
+def best(turns: Iterable[dict[int, int]], chance: Fraction) -> dict[int, int]:
+    return max(turns, key=lambda left: sum(chance**m for m in left.values()), default={})
 
 
 def links(rules: RuleSet, card: int, own: set[int], unseen: set[int]) -> int:
@@ -142,12 +153,12 @@ def test_ways_of_a_position_counted_by_hand():
 
 
 def test_what_a_discard_leaves_counted_by_hand():
-    """4S 5S 6S and two of three twos: with the king gone the one way stays."""
+    """4S 5S 6S and two of three twos: with the king gone the one way stays; a pair cannot be laid."""
     hands = ("AC AD AS 3C 3D", "4S 5S 2H 2D KC")
     inputs = inputs_of(meld(rules=RuleSet(deal=5), hands=hands, stock="2C KH"))
-    in_way, king = {11, 21, 33, 34}, 9
+    laid, king = {33, 34}, 9
     assert by_card(inputs, "left 1") == [16 * (c == king) for c in range(40)]
-    assert by_card(inputs, "laid 1") == [16 * (c in in_way) for c in range(40)]
+    assert by_card(inputs, "laid 1") == [16 * (c in laid) for c in range(40)]
     assert inputs[TOTALS:].tolist() == [0, 16, 0, 0] + [0] * 4 + [0, 16, 0, 0]
 
 
