@@ -153,7 +153,7 @@ def test_ways_of_a_position_counted_by_hand():
 
 
 def test_what_a_discard_leaves_counted_by_hand():
-    """4S 5S 6S and two of three twos: with the king gone the one way stays; a pair cannot be laid."""
+    """4S 5S 6S and two of three twos, which cannot be laid: with the king gone the way stays."""
     hands = ("AC AD AS 3C 3D", "4S 5S 2H 2D KC")
     inputs = inputs_of(meld(rules=RuleSet(deal=5), hands=hands, stock="2C KH"))
     laid, king = {33, 34}, 9
