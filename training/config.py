@@ -62,7 +62,7 @@ class PPOConfig:
     clip: Positive = 0.2
     value_weight: Weight = 0.5
     max_grad_norm: Positive = 0.5
-    gae_lambda: Share = 0.95
+    gae_lambda: Share = 1.0
     ema: Annotated[float, Field(ge=0, lt=1)] = 0.95
     critic: bool = False
     other_hand_weight: Weight = 0.1
