@@ -504,3 +504,28 @@ def test_the_recipe_of_the_run_is_in_its_files(whole):
     assert recipe["pool"]["anchors"] == ["random"]
     for name in ("policy.pt", "best.pt"):
         assert load(whole / name).recipe == recipe
+
+
+# --- begun from a checkpoint ---
+
+
+def test_a_run_can_begin_with_the_weights_of_another(tmp_path):
+    path = train(SHORT, tmp_path)
+    run, weights = run_of(replace(SHORT, start=str(path))), load(path).network.state_dict()
+    for network in (run.network, run.average):
+        for name, tensor in network.state_dict().items():
+            assert torch.equal(tensor, weights[name])
+    assert run.updates == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"rules": {"deal": 5}}, "start: rules of"),
+        ({"network": replace(SHORT.network, width=16)}, "start: network of"),
+    ],
+)
+def test_a_checkpoint_that_does_not_fit_is_no_beginning(change, named, tmp_path):
+    path = train(SHORT, tmp_path)
+    with pytest.raises(ConfigError, match=named):
+        run_of(replace(SHORT, start=str(path), **change))

@@ -114,6 +114,7 @@ class Config:
         decisions: real decisions to play, both seats together.
         rules: the name of a preset, or a table of rule fields.
         seed: of deals, weights and all else that is drawn.
+        start: a checkpoint to begin with instead of new weights; empty for none.
         num_games: games side by side.
         rollout: decisions of each game between updates.
         checkpoint_every: updates between checkpoints.
@@ -125,6 +126,7 @@ class Config:
     decisions: Count
     rules: str | dict[str, Any] = "classic"
     seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 0
+    start: str = ""
     num_games: Annotated[int, Field(ge=1, le=1 << 20)] = 1024
     rollout: Annotated[int, Field(ge=1, le=1 << 16)] = 64
     checkpoint_every: Count = 10

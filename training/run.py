@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agents import make_agent
-from agents.checkpoint import CheckpointError, read, write
+from agents.checkpoint import CheckpointError, load, read, write
 from agents.network import Critic, Network, make_network
 from agents.policy import NetworkAgent
 from conquian_env.errors import ConquianError, shown
@@ -62,7 +62,7 @@ class Run:
         device = _device(config.device)
         with torch.random.fork_rng(devices=[]):  # the caller's global generator stays as it was
             torch.manual_seed(config.seed)
-            self.network: Network = make_network(config.network)
+            self.network: Network = _start(config) or make_network(config.network)
             self.critic = Critic(config.network) if config.ppo.critic else None
         self.average: Network = copy.deepcopy(self.network)
         networks = [self.network] + ([self.critic] if self.critic else [])
@@ -204,6 +204,20 @@ def _check_same(theirs: object, ours: object, key: str = "") -> None:
         raise CheckpointError("config is no configuration")
     elif theirs != ours:
         raise ConfigError(f"{key} was {shown(theirs)}, and is {shown(ours)}")
+
+
+def _start(config: Config) -> Network | None:
+    """The network of the checkpoint to begin with, if there is one."""
+    if not config.start:
+        return None
+    checkpoint = load(config.start)
+    for name, theirs, ours in (
+        ("rules", checkpoint.rules, config.rule_set),
+        ("network", checkpoint.network.config, config.network),
+    ):
+        if theirs != ours:
+            raise ConfigError(f"start: {name} of {config.start} is {theirs}, and not {ours}")
+    return checkpoint.network
 
 
 def _parts(config: Config, ranks: Ranks) -> list[NDArray[np.int64]]:
