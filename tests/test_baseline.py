@@ -18,7 +18,8 @@ def test_it_is_small_and_was_made_by_its_recipe():
     assert BASELINE.stat().st_size <= 4 * 2**20
     baseline, config = load(BASELINE), load_config(Path("configs/baseline.toml"))
     assert baseline.rules == RuleSet()
-    assert baseline.recipe == json.loads(json.dumps(asdict(config)))
+    now = json.loads(json.dumps(asdict(config)))
+    assert baseline.recipe == {key: now[key] for key in baseline.recipe}  # keys may be added
     assert baseline.decisions >= config.decisions
     assert baseline.revision in CARD
 

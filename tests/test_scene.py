@@ -16,9 +16,9 @@ from conquian_env.faces import (
     CARD_WIDTH,
     SMALL_HEIGHT,
     SMALL_WIDTH,
-    NetworkConfig,
     Polygon,
     Rect,
+    Shape,
     Text,
     back,
     face,
@@ -133,7 +133,7 @@ def test_svg_draws_every_shape() -> None:
     assert "seat &lt;&amp;" in svg(scene(Game().view(0), note="seat <& loses"))
 
 
-def extent(shape: NetworkConfig) -> Box:
+def extent(shape: Shape) -> Box:
     if isinstance(shape, Polygon):
         xs, ys = zip(*shape.points, strict=True)
         return min(xs), min(ys), max(xs), max(ys)
