@@ -1,21 +1,27 @@
 """Networks on disk: written at once or not at all, refused with a reason when they do not fit."""
 
 import io
+import json
 import os
 import zipfile
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from agents.agent import AgentError
-from agents.network import SuitNetwork
+from agents.network import Network, NetworkConfig, make_network
 from conquian_env import RuleSet, __version__
-from conquian_env.errors import RuleSetError
+from conquian_env.errors import ConquianError, shown
 from conquian_env.observation import OBSERVATION_VERSION
 
-FORMAT = "conquian-checkpoint-1"
+FORMAT = "conquian-checkpoint-2"
+TYPES: dict[str, type] = {
+    "rules": dict, "network": dict, "weights": dict, "decisions": int, "recipe": str,
+    "revision": str,
+}  # fmt: skip
 
 
 class CheckpointError(AgentError):
@@ -24,35 +30,32 @@ class CheckpointError(AgentError):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A network with what it was trained on; ``decisions`` are the learner's so far."""
+    """A network with what it was trained on.
 
-    network: SuitNetwork
+    Attributes:
+        decisions: the learner's so far.
+        recipe: the configuration of the run, as JSON has it.
+        revision: of the sources, as git names it, or empty.
+    """
+
+    network: Network
     rules: RuleSet
     decisions: int
+    recipe: dict[str, Any] = field(default_factory=dict)
+    revision: str = ""
 
 
 def save(path: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint; a reader sees the old file or the new one, never a part."""
-    network = checkpoint.network
+    """Write a checkpoint."""
     content = {
-        "format": FORMAT,
-        "version": __version__,
-        "observation_version": OBSERVATION_VERSION,
         "rules": checkpoint.rules.to_dict(),
-        "network": {"width": network.width, "layers": network.depth},
+        "network": asdict(checkpoint.network.config),
         "decisions": checkpoint.decisions,
-        "weights": network.state_dict(),
+        "recipe": json.dumps(checkpoint.recipe),
+        "revision": checkpoint.revision,
+        "weights": checkpoint.network.state_dict(),
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    try:
-        with part.open("wb") as file:
-            torch.save(content, file)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    write(path, FORMAT, content)
 
 
 def load(path: Path | str) -> Checkpoint:
@@ -61,29 +64,56 @@ def load(path: Path | str) -> Checkpoint:
     Raises:
         CheckpointError: the file is missing, no checkpoint, damaged, or of another layout.
     """
-    content = _read(Path(path))
-    version = content["observation_version"]
-    if type(version) is not int or version != OBSERVATION_VERSION:
-        raise CheckpointError(
-            f"{path}: trained on observation version {version}, this is {OBSERVATION_VERSION}"
-        )
+    content = read(Path(path), FORMAT, TYPES)
     try:
         rules = RuleSet.from_dict(content["rules"])
-        network = SuitNetwork(**content["network"])
+        network = make_network(NetworkConfig(**content["network"]))
         network.load_state_dict(content["weights"])
-    except (RuleSetError, RuntimeError, TypeError, AttributeError) as error:
+        recipe = json.loads(content["recipe"])
+    except (ConquianError, RuntimeError, TypeError, AttributeError, ValueError) as error:
         raise CheckpointError(f"{path}: {' '.join(str(error).split())}") from None
     if not all(weights.isfinite().all() for weights in network.state_dict().values()):
         raise CheckpointError(f"{path}: weights are not finite")
-    return Checkpoint(network, rules, content["decisions"])
+    return Checkpoint(network, rules, content["decisions"], recipe, content["revision"])
 
 
-KINDS = {"observation_version": int, "rules": dict, "network": dict, "weights": dict,
-         "decisions": int}  # fmt: skip
-MOST = {"width": 4096, "layers": 64}
+def write(path: Path, file_format: str, content: dict[str, Any]) -> None:
+    """Write a file of tensors; a reader sees the old file or the new one, never a part.
+
+    Raises:
+        CheckpointError: it cannot be written; the old file is as it was.
+    """
+    stamp = {"version": __version__, "observation_version": OBSERVATION_VERSION}
+    buffer = io.BytesIO()
+    torch.save({"format": file_format} | stamp | content, buffer)
+    part = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("wb") as file:
+            file.write(buffer.getbuffer())
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError as error:
+        raise CheckpointError(
+            f"{path}: {error.strerror or error}; what was there is kept"
+        ) from None
+    finally:
+        with suppress(OSError):  # there is none, or its folder is none
+            part.unlink()
 
 
-def _read(path: Path) -> dict[str, Any]:
+def read(path: Path, file_format: str, types: dict[str, type]) -> dict[str, Any]:
+    """Read a file of tensors; no code in it is run.
+
+    Args:
+        path: the file.
+        file_format: what it must be.
+        types: of the entries that it must have.
+
+    Raises:
+        CheckpointError: the file is missing, of another format, damaged, or of another layout.
+    """
     try:
         file = io.BytesIO(path.read_bytes())
     except (OSError, ValueError) as error:
@@ -96,14 +126,16 @@ def _read(path: Path) -> dict[str, Any]:
         content = None
     if content is None:
         raise CheckpointError(f"{path}: not a checkpoint, or a damaged one")
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise CheckpointError(f"{path}: not a checkpoint of format {FORMAT}")
-    for key, kind in KINDS.items():
+    if not isinstance(content, dict) or content.get("format") != file_format:
+        raise CheckpointError(f"{path}: not a checkpoint of format {file_format}")
+    version = content.get("observation_version")
+    if type(version) is not int or version != OBSERVATION_VERSION:
+        raise CheckpointError(
+            f"{path}: observation_version is {shown(version)}, this is {OBSERVATION_VERSION}"
+        )
+    for key, expected in types.items():
         if key not in content:
             raise CheckpointError(f"{path}: {key} is missing")
-        if not isinstance(content[key], kind):
-            raise CheckpointError(f"{path}: {key} is no {kind.__name__}")
-    for key, size in content["network"].items():
-        if type(size) is not int or not 1 <= size <= MOST.get(key, 1):
-            raise CheckpointError(f"{path}: network {key}={size!r}")
+        if not isinstance(content[key], expected):
+            raise CheckpointError(f"{path}: {key} is no {expected.__name__}")
     return content

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.heuristic import count_links, partner_table
-from agents.ways import WayDesk, combos_by_size, find_ways, new_desk
+from agents.ways import WayDesk, chance_to_come, combos_by_size, find_ways, new_desk
 from conquian_env import Views
 from conquian_env.actions import DISCARD, FORCE, LAY, PASS, TAKE
 from conquian_env.cards import NUM_CARDS, bit, count, lowest
@@ -202,8 +202,7 @@ def _expert(
             cards[0][i], cards[1][i], cards[2][i], cards[3][i], cards[4][i],
         )  # fmt: skip
         unseen = int(book["pack"]) & ~(hand | table | other_table | dead | face_up)
-        # Each card left in the stock may be it, and so may the next discard of the other seat.
-        chance = (int(observation[i, STOCK_LEFT]) + 1) / (count(unseen) + 1)
+        chance = chance_to_come(int(observation[i, STOCK_LEFT]), unseen)
         sight = Sight(hand, table, other_table, unseen, chance)
         turned = observation[i, TURNED] == 1
         actions[i] = _choose(mask[i], face_up, turned, sight, book, desk)

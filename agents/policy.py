@@ -1,43 +1,45 @@
-"""A trained network as an agent: ``ppo:path``."""
+"""A trained network as an agent: ``ppo:path``, and ``ppo:baseline`` that ships with the project."""
+
+from pathlib import Path
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from agents.agent import AgentError, draw
-from agents.checkpoint import CheckpointError, load
-from conquian_env import Views
+from agents.checkpoint import load
+from agents.inputs import network_inputs
+from agents.network import Network
+from conquian_env import RuleSet, Views
+
+BASELINE = Path(__file__).with_name("baseline.pt")  # docs/baseline.md is its model card
 
 
-class Policy:
-    """The policy of a checkpoint; alone among agents its last bits depend on the batch size.
+class NetworkAgent:
+    """A network that is in memory; alone among agents its last bits depend on the batch size.
 
     Args:
-        path: the checkpoint file.
-        sample: ``true`` draws from the policy's probabilities, ``false`` plays the best action.
-
-    Raises:
-        CheckpointError: the file cannot be used.
+        network: as it is now; later changes of its weights change the agent.
+        rules: what it plays.
+        sample: draw from the policy's probabilities, or play the best action.
+        name: what errors call it.
     """
 
-    def __init__(self, path: str, sample: str = "false") -> None:
-        if sample not in ("true", "false"):
-            raise AgentError(f"sample must be true or false, not {sample!r}")
-        self.path, self.sample = path, sample == "true"
-        checkpoint = load(path)
-        self.rules, self.network = checkpoint.rules, checkpoint.network.eval()
+    def __init__(
+        self, network: Network, rules: RuleSet, sample: bool = False, name: str = "network"
+    ) -> None:
+        self.network, self.rules, self.sample, self.name = network, rules, sample, name
 
     def probabilities(self, views: Views) -> NDArray[np.float32]:
         """What ``act`` plays, float32 [n, 83]: the network's own, or 1 for its best action."""
         if views.rules != self.rules:
-            raise CheckpointError(
-                f"{self.path}: trained on {self.rules}, asked to play {views.rules}"
-            )
-        observation, mask = torch.from_numpy(views.observation), torch.from_numpy(views.mask)
+            raise AgentError(f"{self.name}: trained on {self.rules}, asked to play {views.rules}")
+        inputs = network_inputs(views.observation, views.mask, self.rules, self.network.config.ways)
+        device = next(self.network.parameters()).device
+        arrays = (torch.from_numpy(array).to(device) for array in (inputs, views.mask))
         with torch.no_grad():
-            log_probabilities: Tensor = self.network(observation, mask)[0]
-        probabilities: NDArray[np.float32] = log_probabilities.exp().numpy()
+            output = self.network(*arrays)
+        probabilities: NDArray[np.float32] = output.log_probabilities.exp().cpu().numpy()
         if self.sample:
             return probabilities
         best = np.where(views.mask, probabilities, -1.0).argmax(axis=1)
@@ -48,3 +50,22 @@ class Policy:
     def act(self, views: Views) -> NDArray[np.int64]:
         """int64 [n]."""
         return draw(self.probabilities(views), views.mask, views.seeds)
+
+
+class Policy(NetworkAgent):
+    """The policy of a checkpoint.
+
+    Args:
+        path: the checkpoint file, or ``baseline``.
+        sample: ``true`` draws from the policy's probabilities, ``false`` plays the best action.
+
+    Raises:
+        CheckpointError: the file cannot be used.
+    """
+
+    def __init__(self, path: str, sample: str = "false") -> None:
+        if sample not in ("true", "false"):
+            raise AgentError(f"sample must be true or false, not {sample!r}")
+        checkpoint = load(BASELINE if path == "baseline" else path)
+        self.path = path
+        super().__init__(checkpoint.network, checkpoint.rules, sample == "true", path)

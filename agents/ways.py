@@ -40,6 +40,12 @@ def combos_by_size(rules: RuleSet) -> NDArray[np.int64]:
 
 
 @jit
+def chance_to_come(stock_left: int, unseen: int) -> float:
+    """Of a card: each that is left in the stock may be it, and the other seat's next discard."""
+    return (stock_left + 1) / (count(unseen) + 1)
+
+
+@jit
 def new_desk(combos: NDArray[np.int64]) -> WayDesk:
     """A desk with nothing on it; each thread needs its own."""
     melds, ends = np.zeros(len(combos), np.int64), np.zeros(LONGEST_RUN + 1, np.int64)

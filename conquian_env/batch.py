@@ -17,12 +17,14 @@ from conquian_env.game import Game
 from conquian_env.jit import jit
 from conquian_env.melds import rulebook
 from conquian_env.observation import (
+    HIDDEN_SIZE,
     MASK_PADDING,
     MASK_WORDS,
     OBSERVATION_WORDS,
     PACKED_WORDS,
     Encoding,
     encode,
+    write_hidden,
     write_history,
     write_mask,
     write_observation,
@@ -187,6 +189,12 @@ def _observe(
 
 
 @jit
+def _write_hidden(rows: NDArray[np.void], out: NDArray[np.uint8]) -> None:
+    for i in range(len(rows)):
+        write_hidden(rows[i], rows[i]["actor"], out[i])
+
+
+@jit
 def _are_legal(
     legal: NDArray[np.int64], actions: NDArray[np.int64], out: NDArray[np.bool_]
 ) -> None:
@@ -322,6 +330,17 @@ class Batch:
         """A copy of the states, dtype STATE [n]: hidden cards and all."""
         return copied(self._rows)
 
+    def restore(self, states: NDArray[np.void]) -> None:
+        """Put the games where ``states`` (dtype STATE [n]) were; nothing is paid.
+
+        Raises:
+            OptionError: it is no such array.
+        """
+        _check_array("states", states, STATE, (self.num_games,))
+        self._rows[...] = states
+        self._run(_look, self._all)
+        self.reward[:] = 0.0  # a deal that was over has paid
+
     def _allocate(
         self, rules: RuleSet, rows: NDArray[np.void], settings: Settings, threads: int
     ) -> None:
@@ -445,6 +464,12 @@ class Batch:
         _observe(self._rows, rows, seats, words, events)
         return encode(words.view(np.uint8), encoding, events)
 
+    def hidden(self) -> NDArray[np.uint8]:
+        """What the actors do not see, uint8 [n, 120] as HIDDEN_PIECES says: for critics alone."""
+        hidden = np.empty((self.num_games, HIDDEN_SIZE), np.uint8)
+        _write_hidden(self._rows, hidden)
+        return hidden
+
     def are_legal(self, actions: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which actions (int64 [n]) are legal, whatever was written to ``mask``; bool [n]."""
         legal = np.empty(self.num_games, np.bool_)
@@ -515,7 +540,7 @@ def check_count(name: str, number: object) -> None:
         raise OptionError(f"{name} must be a whole number from 1, not {shown(number)}")
 
 
-def _check_array(name: str, array: object, dtype: type, shape: tuple[int, ...]) -> None:
+def _check_array(name: str, array: object, dtype: Any, shape: tuple[int, ...]) -> None:
     if not isinstance(array, np.ndarray) or array.dtype != dtype or array.shape != shape:
         raise OptionError(f"{name} must be an array of {np.dtype(dtype)} and shape {shape}")
 

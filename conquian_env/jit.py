@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import threading
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -12,6 +13,7 @@ from numba import njit
 P = ParamSpec("P")
 R = TypeVar("R")
 
+_FIXING = threading.Lock()
 DISABLED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 
 
@@ -49,6 +51,7 @@ def fix_signature(function: Callable[..., Any], signature: Any) -> None:
     Unless this is done before, numba links it wrongly into any other recursive function that is
     cached, which then crashes in the next process (numba issue 6061).
     """
-    if not DISABLED and not function.signatures:  # type: ignore[attr-defined]
-        function.compile(signature)  # type: ignore[attr-defined]
-        function.disable_compile()  # type: ignore[attr-defined]
+    with _FIXING:  # two threads may be the first to ask
+        if not DISABLED and not function.signatures:  # type: ignore[attr-defined]
+            function.compile(signature)  # type: ignore[attr-defined]
+            function.disable_compile()  # type: ignore[attr-defined]

@@ -9,7 +9,7 @@ import torch
 from agents import make_agent
 from agents.agent import Agent, AgentError, draw, uniforms
 from agents.checkpoint import Checkpoint, save
-from agents.network import SuitNetwork
+from agents.network import NetworkConfig, make_network
 from agents.registry import KNOWN
 from conquian_env import Batch, Game, RuleSet, Views, cards
 from conquian_env.actions import DISCARD, FORCE, LAY, PASS, TAKE
@@ -138,7 +138,7 @@ def policy(tmp_path_factory) -> str:
     """The spec of a network that knows nothing yet."""
     path = tmp_path_factory.mktemp("policy") / "policy.pt"
     torch.manual_seed(0)
-    save(path, Checkpoint(SuitNetwork(16, 1), RULES, 0))
+    save(path, Checkpoint(make_network(NetworkConfig(width=16, layers=1)), RULES, 0))
     return str(path)
 
 

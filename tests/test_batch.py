@@ -848,6 +848,76 @@ def test_what_nobody_can_see(index: Any, seats: Any, encoding: Any, message: str
         somewhere().observe(index, seats, encoding)
 
 
+# --- states put back, and what is hidden ---
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"skip_forced": True}, {"autoreset": False}, {"packed": True}, {"threads": 2}],
+    ids=["plain", "skip", "once", "packed", "threads"],
+)
+def test_restored_games_go_on_as_they_did(options: dict[str, Any]) -> None:
+    batch, rng = Batch(6, "classic", seed=3, **options), np.random.default_rng(2)
+    for _ in range(40):
+        batch.step(eager(batch, rng))
+    states, arrays = batch.states(), tuple(map(id, batch._outputs))
+    shown, trace = everything(batch), []
+    for again in (False, True):
+        rng = np.random.default_rng(5)
+        if again:
+            batch.restore(states)
+            paid = {"reward", "done"}
+            before = {name: held for name, held in shown.items() if name not in paid}
+            assert {name: everything(batch)[name] for name in before} == before
+            assert not batch.reward.any()
+            assert tuple(map(id, batch._outputs)) == arrays
+        for k in range(60):
+            batch.step(batch.sample_actions(rng))
+            if again:
+                assert everything(batch) == trace[k]
+            else:
+                trace.append(everything(batch))
+    np.testing.assert_array_equal(states, batch_of(states, options).states())
+
+
+def batch_of(states: NDArray[np.void], options: dict[str, Any]) -> Batch:
+    batch = Batch(6, "classic", seed=99, **options)
+    batch.restore(states)
+    return batch
+
+
+def test_a_restored_row_that_is_over_has_been_paid() -> None:
+    batch, rng = Batch(20, "nano", autoreset=False), np.random.default_rng(0)
+    while not batch.done.all():
+        batch.step(batch.sample_actions(rng))
+    assert any(batch.game(i).returns()[0] for i in range(20))
+    batch.restore(batch.states())
+    assert batch.done.all()
+    assert not batch.reward.any()
+
+
+def test_what_are_no_states_is_not_restored() -> None:
+    batch = somewhere()
+    before, states = everything(batch), batch.states()
+    for wrong in (states[:5], states.reshape(2, 3), states["deal"], "states", None):
+        with pytest.raises(OptionError, match=r"states must be an array of .* and shape \(6,\)"):
+            batch.restore(wrong)
+    assert everything(batch) == before
+
+
+@pytest.mark.parametrize("rules", ["classic", "mexican"])
+def test_the_hidden_numbers_are_those_of_the_state_of_each_game(rules: str) -> None:
+    batch, rng, gifts = Batch(30, rules, seed=3), np.random.default_rng(2), 0
+    for _ in range(40):
+        hidden = batch.hidden()
+        assert (hidden.dtype, hidden.shape) == (np.uint8, (30, 120))
+        expected = [batch.game(i).state(batch.actor[i])[416:] for i in range(30)]
+        np.testing.assert_array_equal(hidden, expected)
+        gifts += hidden[:, 80:].any()
+        batch.step(eager(batch, rng))
+    assert (gifts > 0) == (rules == "mexican")
+
+
 # --- processes ---
 
 

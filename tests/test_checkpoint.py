@@ -1,5 +1,7 @@
 """Checkpoints: written at once, read back exactly, refused with a reason."""
 
+import errno
+import os
 import pickle
 from pathlib import Path
 
@@ -7,40 +9,100 @@ import pytest
 import torch
 
 from agents import checkpoint as module
-from agents.checkpoint import Checkpoint, CheckpointError, load, save
-from agents.network import SuitNetwork
+from agents.checkpoint import FORMAT, Checkpoint, CheckpointError, load, read, save, write
+from agents.network import Network, NetworkConfig, make_network
 from conquian_env import RuleSet
+from training import run
+
+SHAPE = NetworkConfig(width=16, layers=2, ways=False, other_hand=True)
+RECIPE = {"decisions": 5, "pool": {"anchors": ["greedy"]}}
+
+
+def network(shape: NetworkConfig = SHAPE) -> Network:
+    torch.manual_seed(0)
+    return make_network(shape)
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    torch.manual_seed(0)
     path = tmp_path / "deep" / "policy.pt"
-    save(path, Checkpoint(SuitNetwork(16, 2), RuleSet(deal=8), 123))
+    save(path, Checkpoint(network(), RuleSet(deal=8), 123, RECIPE, "abc-dirty"))
     return path
 
 
-def test_round_trip(path):
-    read = load(path)
-    torch.manual_seed(0)
-    expected = SuitNetwork(16, 2).state_dict()
-    assert (read.rules, read.decisions) == (RuleSet(deal=8), 123)
-    for name, weights in read.network.state_dict().items():
+@pytest.mark.parametrize("shape", [SHAPE, NetworkConfig("plain", 8, 2)], ids=str)
+def test_round_trip(tmp_path, shape):
+    path = tmp_path / "policy.pt"
+    save(path, Checkpoint(network(shape), RuleSet(deal=8), 123, RECIPE, "abc-dirty"))
+    there = load(path)
+    assert (there.rules, there.decisions) == (RuleSet(deal=8), 123)
+    assert (there.recipe, there.revision) == (RECIPE, "abc-dirty")
+    assert there.network.config == shape
+    expected = network(shape).state_dict()
+    assert list(there.network.state_dict()) == list(expected)
+    for name, weights in there.network.state_dict().items():
         assert torch.equal(weights, expected[name])
 
 
-def test_a_failed_write_keeps_the_old_file(path, monkeypatch):
+def full(*_: object) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_write_that_fails_names_the_file_and_keeps_the_old_one(path, monkeypatch):
     before = path.read_bytes()
-
-    def half(content, file):
-        file.write(b"half a checkpoint")
-        raise OSError("disk full")
-
-    monkeypatch.setattr(module.torch, "save", half)
-    with pytest.raises(OSError, match="disk full"):
-        save(path, Checkpoint(SuitNetwork(16, 2), RuleSet(), 1))
+    monkeypatch.setattr(module.os, "fsync", full)
+    with pytest.raises(CheckpointError) as caught:
+        save(path, Checkpoint(network(), RuleSet(), 1))
+    assert str(caught.value) == f"{path}: No space left on device; what was there is kept"
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_write_that_is_broken_off_keeps_the_old_file(path, monkeypatch):
+    before = path.read_bytes()
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module.os, "fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        save(path, Checkpoint(network(), RuleSet(), 1))
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_the_file_is_there_at_once_or_not_at_all(path, monkeypatch):
+    """What is written goes to another file until it is whole, and on the disk."""
+    before, order = path.read_bytes(), []
+
+    def replaced(part: Path, _: Path) -> None:
+        order.append((part.name, path.read_bytes() == before))
+        full()
+
+    monkeypatch.setattr(module.os, "fsync", lambda _: order.append("fsync"))
+    monkeypatch.setattr(Path, "replace", replaced)
+    with pytest.raises(CheckpointError, match="No space left on device"):
+        save(path, Checkpoint(network(), RuleSet(), 1))
+    assert order == ["fsync", ("policy.pt.part", True)]
+    assert path.read_bytes() == before
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+    (tmp_path / "file").write_text("")
+    path = tmp_path / "file" / "policy.pt"
+    with pytest.raises(CheckpointError) as caught:
+        save(path, Checkpoint(network(), RuleSet(), 1))
+    assert str(path) in str(caught.value)
+
+
+def test_the_files_of_a_run_and_of_a_policy_are_told_apart(path, tmp_path):
+    with pytest.raises(CheckpointError, match="not a checkpoint of format conquian-run-1"):
+        read(path, run.FORMAT, run.TYPES)
+    state = tmp_path / "state.pt"
+    write(state, run.FORMAT, {"config": "{}"})
+    with pytest.raises(CheckpointError, match=f"not a checkpoint of format {FORMAT}"):
+        load(state)
 
 
 class Evil:
@@ -79,15 +141,19 @@ def drop(path: Path, key: str) -> None:
         (lambda p: p.write_bytes(b""), "not a checkpoint"),
         (lambda p: p.write_bytes(p.read_bytes()[:-3000]), "not a checkpoint"),
         (lambda p: p.write_bytes(pickle.dumps(Evil())), "not a checkpoint"),
-        (lambda p: torch.save({"format": "other"}, p), "conquian-checkpoint-1"),
-        (lambda p: torch.save([1, 2], p), "conquian-checkpoint-1"),
-        (lambda p: change(p, observation_version=99), "observation version 99"),
+        (lambda p: torch.save({"format": "other"}, p), "conquian-checkpoint-2"),
+        (lambda p: torch.save([1, 2], p), "conquian-checkpoint-2"),
+        (lambda p: change(p, observation_version=99), "observation_version is 99"),
         (lambda p: change(p, rules={"deal": 25}), "deal=25"),
         (lambda p: change(p, rules=None), "rules"),
         (lambda p: p.write_bytes(flipped(p.read_bytes())), "damaged"),
         (lambda p: change(p, observation_version=torch.ones(2)), "observation_version"),
         (lambda p: change(p, network={"width": 32, "layers": 2}), "size mismatch"),
-        (lambda p: change(p, network={"width": 16, "layers": 10**9}), "layers=1000000000"),
+        (lambda p: change(p, network={"width": 16, "layers": 10**9}), "layers must .* 1000000000"),
+        (lambda p: change(p, recipe="{"), "Expecting"),
+        (lambda p: change(p, recipe={}), "recipe is no str"),
+        (lambda p: change(p, revision=None), "revision is no str"),
+        (lambda p: drop(p, "observation_version"), "observation_version is None"),
         (lambda p: change(p, weights={1: torch.ones(2)}), "weights|attribute|Missing"),
         (lambda p: change(p, weights=spoilt(p)), "not finite"),
         (lambda p: change(p, decisions="many"), "decisions"),

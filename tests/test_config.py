@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from agents.network import NetworkConfig
 from conquian_env import RuleSet
-from training.config import Config, ConfigError, load_config
+from training.config import Config, ConfigError, EvaluationConfig, PoolConfig, load_config
 
 CONFIGS = sorted(Path("configs").glob("*.toml"))
 
@@ -31,8 +32,27 @@ def test_values_and_defaults(tmp_path):
     )
     assert config.rule_set == RuleSet(deal=8)
     assert (config.network.width, config.network.layers, config.ppo.clip) == (7, 3, 1.0)
+    assert config.network == NetworkConfig(width=7)
     with pytest.raises(FrozenInstanceError):
         config.decisions = 5
+
+
+def test_opponents_and_evaluation_are_read(tmp_path):
+    config = load(
+        tmp_path,
+        """
+decisions = 10
+[pool]
+share = 0.5
+anchors = ["greedy", "random"]
+past = 3
+[evaluation]
+anchors = []
+exact = true
+""",
+    )
+    assert config.pool == PoolConfig(share=0.5, anchors=("greedy", "random"), past=3)
+    assert config.evaluation == EvaluationConfig(anchors=(), exact=True)
 
 
 @pytest.mark.parametrize(
@@ -63,6 +83,21 @@ def test_values_and_defaults(tmp_path):
             ".toml: ppo.reverse",
         ),
         ("decisions =", "end of document"),
+        ("decisions = 1\nnum_games = 0", "num_games"),
+        ("decisions = 1\nthreads = 0", "threads"),
+        ("decisions = 1\ndevice = 'tpu'", "device"),
+        ("decisions = 1\n[network]\nwidht = 8", "network.widht: unknown key"),
+        ("decisions = 1\n[network]\nwidth = 0", "width must be from 1 to 4096, not 0"),
+        ("decisions = 1\n[network]\nkind = 'round'", "kind"),
+        ("decisions = 1\n[network]\nways = 1", "ways"),
+        ("decisions = 1\n[ppo]\nema = 1", "ppo.ema"),
+        ("decisions = 1\n[ppo]\nkl = -1", "ppo.kl"),
+        ("decisions = 1\n[pool]\nshare = 1.5", "pool.share"),
+        ("decisions = 1\n[pool]\nanchors = 'greedy'", "pool.anchors"),
+        ("decisions = 1\n[pool]\npast = -1", "pool.past"),
+        ("decisions = 1\n[pool]\nevry = 1", "pool.evry: unknown key"),
+        ("decisions = 1\n[evaluation]\npairs = 1", "evaluation.pairs"),
+        ("decisions = 1\n[evaluation]\nanchor = 'x'", "evaluation.anchor: unknown key"),
     ],
 )  # fmt: skip
 def test_a_wrong_config_is_refused_in_one_line(tmp_path, text, culprit):

@@ -1,9 +1,10 @@
 """The pages in docs/ say what the code says, their snippets run, and links lead somewhere.
 
-``python -m tests.test_docs`` writes the tables of docs/environments.md anew.
+``python -m tests.test_docs`` writes the tables of docs/environments.md and docs/training.md anew.
 """
 
 import inspect
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -14,6 +15,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 
+from agents.network import NetworkConfig
 from conquian_env import Batch, action_name, openspiel
 from conquian_env.actions import DISCARD, FORCE, GAVE, LAY, NUM_ACTIONS, PASS, SEAT_FLAG, TAKE, TURN
 from conquian_env.cards import NUM_RANKS, NUM_SUITS, card_name
@@ -30,8 +32,12 @@ from conquian_env.observation import (
     highs,
     planes,
 )
+from training.config import Config, EvaluationConfig, PoolConfig, PPOConfig
+from training.ppo import Losses
+from training.train import METRICS
 
 PAGE = Path("docs/environments.md")
+TABLE_PAGES = PAGE, Path("docs/training.md")
 PAGES = [*map(Path, ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "conquian_env/RULES.md"))]
 PAGES += sorted(Path("docs").glob("*.md"))
 BLOCK = re.compile(r"(<!-- table: (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -165,6 +171,35 @@ def parameters() -> str:
     return argument_table(found, openspiel.DEFAULTS)
 
 
+def toml(value: object) -> str:
+    """A value as a configuration has it."""
+    if value is inspect.Parameter.empty:
+        return "required"
+    return f"`{json.dumps(value)}`"
+
+
+def keys(made: type) -> Callable[[], str]:
+    """The keys of a table of a configuration."""
+
+    def rows() -> str:
+        documented = entries(inspect.getdoc(made) or "", "Attributes")
+        tables = {names for names in documented if ", " in names}
+        single = {name: text for name, text in documented.items() if name not in tables}
+        rows = [[f"`{name}`", toml(defaults(made)[name]), text] for name, text in single.items()]
+        return table("key | default | meaning", rows)
+
+    return rows
+
+
+def metric_table() -> str:
+    losses = entries(inspect.getdoc(Losses) or "", "Attributes")
+    meanings = {
+        f"losses/{name}": meaning for names, meaning in losses.items() for name in names.split(", ")
+    }
+    shown = ([f"`{name}`", meanings.get(name, meaning)] for name, meaning in METRICS.items())
+    return table("metric | meaning", shown)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "cards": card_table,
     "actions": action_table,
@@ -177,6 +212,12 @@ TABLES: dict[str, Callable[[], str]] = {
     "ConquianVectorEnv": arguments(ConquianVectorEnv),
     "Batch": arguments(Batch),
     "python_conquian": parameters,
+    "Config": keys(Config),
+    "PPOConfig": keys(PPOConfig),
+    "NetworkConfig": keys(NetworkConfig),
+    "PoolConfig": keys(PoolConfig),
+    "EvaluationConfig": keys(EvaluationConfig),
+    "metrics": metric_table,
 }
 
 
@@ -186,14 +227,23 @@ def written_anew(text: str) -> str:
 
 
 def test_the_tables_are_what_the_code_says() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    assert [name for _, name, _ in BLOCK.findall(text)] == list(TABLES)
-    assert written_anew(text) == text, "run: python -m tests.test_docs"
+    texts = [page.read_text(encoding="utf-8") for page in TABLE_PAGES]
+    assert [name for text in texts for _, name, _ in BLOCK.findall(text)] == list(TABLES)
+    assert list(map(written_anew, texts)) == texts, "run: python -m tests.test_docs"
 
 
-@pytest.mark.parametrize("made", [raw_env, ConquianEnv, ConquianVectorEnv, Batch])
-def test_every_argument_is_documented(made: type) -> None:
-    documented = ", ".join(entries(inspect.getdoc(made) or "", "Args")).split(", ")
+@pytest.mark.parametrize(
+    ("made", "heading"),
+    [
+        *((made, "Args") for made in (raw_env, ConquianEnv, ConquianVectorEnv, Batch)),
+        *(
+            (made, "Attributes")
+            for made in (Config, PPOConfig, NetworkConfig, PoolConfig, EvaluationConfig)
+        ),
+    ],
+)
+def test_every_argument_is_documented(made: type, heading: str) -> None:
+    documented = ", ".join(entries(inspect.getdoc(made) or "", heading)).split(", ")
     assert sorted(documented) == sorted(defaults(made))
 
 
@@ -280,4 +330,5 @@ def test_every_picture_is_shown_and_every_page_is_found() -> None:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(written_anew(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in TABLE_PAGES:
+        page.write_text(written_anew(page.read_text(encoding="utf-8")), encoding="utf-8")

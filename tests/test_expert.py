@@ -1,19 +1,16 @@
-"""The expert: its ways against a slow second count, its rules in positions, its strength."""
+"""The expert: its rules in positions, its strength."""
 
 import hashlib
-from itertools import combinations as subsets
 
 import numpy as np
 import pytest
 
 from agents import make_agent
-from agents.ways import combos_by_size, find_ways, new_desk
 from conquian_env import Game, Phase, RuleSet, action_name, parse_action
-from conquian_env.cards import NAMES, card_mask
+from conquian_env.cards import NAMES
 from conquian_env.jit import DISABLED
-from conquian_env.melds import combinations
 from conquian_env.rules import PRESETS, rule_set
-from conquian_env.view import View, views_of
+from conquian_env.view import views_of
 from tests.playing import playthroughs
 from tests.positions import force, meld, position
 from tests.test_jit import python
@@ -41,52 +38,6 @@ def plays(game: Game) -> list[str]:
         names.append(choice(game))
         game.apply(parse_action(names[-1]))
     return names
-
-
-# --- ways ---
-
-
-def ways(view: View) -> dict[int, int]:
-    """The ways by mask, and how many cards each misses."""
-    desk = new_desk(combos_by_size(view.rules))
-    hand, table, unseen = (card_mask(some) for some in (view.hand, view.table, view.unseen))
-    n = find_ways(hand | table, table, unseen, view.rules.target, desk)
-    found = dict(desk.ways[:n].tolist())
-    assert len(found) == n
-    return found
-
-
-def slow_ways(view: View) -> dict[int, int]:
-    """The same from every choice of separate combinations that have two own cards or more."""
-    own, table = {*view.hand, *view.table}, set(view.table)
-    melds = [
-        meld
-        for meld in ({c for c in range(40) if combo >> c & 1} for combo in combinations(view.rules))
-        if len(meld & own) >= 2 and meld <= own | set(view.unseen) and len(meld - own) <= 3
-    ]
-    target = view.rules.target
-    unions = (
-        set().union(*chosen)
-        for k in range(1, target // 3 + 1)
-        for chosen in subsets(melds, k)
-        if sum(map(len, chosen)) == target
-    )
-    return {
-        card_mask(way): len(way - own)
-        for way in unions
-        if len(way) == target and table <= way and len(way - own) <= 3
-    }
-
-
-@pytest.mark.parametrize("rules", ["classic", "mexican", "micro"])
-def test_the_ways_are_all_there_are(rules: str) -> None:
-    some = 0
-    for number, game in enumerate(playthroughs(rules, games=12, seed=2)):
-        if number % 7 == 0 and game.phase in {Phase.OFFERED, Phase.MELD}:
-            view = game.view(game.actor)
-            assert ways(view) == slow_ways(view)
-            some += len(ways(view)) > 0
-    assert some > 5
 
 
 # --- rules, each in a position ---

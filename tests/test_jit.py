@@ -5,13 +5,17 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import conquian_env
 from conquian_env import Batch, Game, RuleSet
-from conquian_env.jit import DISABLED
+from conquian_env.jit import DISABLED, fix_signature
 from conquian_env.rules import PRESETS, rule_set
 from conquian_env.tree import Node
 from tests.playing import playthroughs
@@ -114,7 +118,7 @@ def digests() -> list[str]:
 def test_promise_1_the_engine_agrees_with_the_oracle_with_the_jit_off() -> None:
     code = """
 from conquian_env import RuleSet
-from conquian_env.jit import DISABLED
+from conquian_env.jit import DISABLED, fix_signature
 from conquian_env.rules import PRESETS
 from tests.test_oracle_agreement import compare
 for preset in PRESETS:
@@ -183,6 +187,54 @@ print(sum(game._deal.stats.cache_hits.values()), sum(game._deal.stats.cache_miss
 """
     assert python(code, root).split() == ["0", "1"]
     assert python(code, root).split() == ["1", "0"]
+
+
+# --- recursive functions ---
+
+
+class Recursive:
+    """What is asked of a compiled function; compiling takes a while."""
+
+    def __init__(self) -> None:
+        self.signatures: list[str] = []
+        self.open, self.begun = True, 0
+
+    def compile(self, signature: str) -> None:
+        assert self.open, "compiled after it was closed"
+        self.begun += 1
+        time.sleep(0.05)
+        self.signatures.append(signature)
+
+    def disable_compile(self) -> None:
+        self.open = False
+
+
+@pytest.mark.skipif(DISABLED, reason="nothing is compiled")
+def test_a_recursive_function_is_compiled_once_by_threads_that_ask_at_once() -> None:
+    function, together = Recursive(), threading.Barrier(8)
+
+    def ask(_: int) -> None:
+        together.wait()
+        fix_signature(function, "int64(int64)")
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(ask, range(8)))
+    assert (function.begun, function.open) == (1, False)
+
+
+def test_threads_may_be_the_first_to_ask_for_compiled_rules() -> None:
+    code = """
+from concurrent.futures import ThreadPoolExecutor
+from agents.ways import combos_by_size
+from conquian_env import RuleSet
+from conquian_env.melds import rulebook
+def ask(k):
+    rules = RuleSet(deal=4 + k)
+    return len(rulebook(rules)), len(combos_by_size(rules))
+with ThreadPoolExecutor(4) as pool:
+    print(set(pool.map(ask, range(4))))
+"""
+    assert python(code) == "{(1, 182)}\n"
 
 
 # --- imports ---

@@ -3,11 +3,12 @@
 import json
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
+from agents.network import NetworkConfig
 from conquian_env import RuleSet
 from conquian_env.errors import ConquianError
 from conquian_env.rules import rule_set
@@ -17,6 +18,7 @@ _STRICT = ConfigDict(extra="forbid", strict=True)
 Count = Annotated[int, Field(ge=1)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 class ConfigError(ConquianError, ValueError):
@@ -24,39 +26,84 @@ class ConfigError(ConquianError, ValueError):
 
 
 @dataclass(frozen=True, config=_STRICT)
-class NetworkConfig:
-    """The size of the network (see ``agents.network.SuitNetwork``)."""
-
-    width: Annotated[int, Field(ge=1, le=4096)] = 192
-    layers: Annotated[int, Field(ge=1, le=64)] = 3
-
-
-@dataclass(frozen=True, config=_STRICT)
 class PPOConfig:
     """The learner. Step size and entropy bonus fall in a line to their ``final`` values.
 
     Attributes:
+        learning_rate: Adam's step size at the beginning.
+        final_learning_rate: and at the end.
+        entropy: weight of the entropy bonus at the beginning.
+        final_entropy: and at the end.
+        kl: weight of KL(new policy, old policy), which with the entropy bonus is the regulariser
+            of magnetic mirror descent (arXiv 2206.05825).
         epochs: passes over each rollout.
-        minibatch: decisions a gradient step.
-        clip: PPO's range for the probability ratio.
+        minibatch: decisions a gradient step; those of opponents are left out of it.
+        clip: PPO's range for the probability ratio, 1 ± this.
+        value_weight: weight of the value's squared error.
+        max_grad_norm: longer gradients are shortened to this.
         gae_lambda: λ of the advantages; γ is 1, the objective is win, draw or loss.
+        ema: how much of the averaged weights stays at each update, less in the first ones; 0 for
+            no average.
+        critic: whether values come from a second network that sees all cards; the policy's own
+            value then only helps it to learn.
+        other_hand_weight: weight of the loss of the head that says what the other seat holds.
         reverse_ranks: play half of the games as the network sees them with the rank line
             reversed, an exact symmetry where the 7 is next to the jack.
-        bf16: compute the network in bfloat16.
+        bf16: compute networks in bfloat16.
     """
 
-    learning_rate: Positive = 6e-4
+    learning_rate: Positive = 2e-3
     final_learning_rate: Weight = 1e-4
-    entropy: Weight = 0.1
-    final_entropy: Weight = 0.03
+    entropy: Weight = 0.03
+    final_entropy: Weight = 0.01
+    kl: Weight = 0.0
     epochs: Count = 2
     minibatch: Count = 4096
     clip: Positive = 0.2
     value_weight: Weight = 0.5
     max_grad_norm: Positive = 0.5
-    gae_lambda: Annotated[float, Field(ge=0, le=1)] = 0.95
+    gae_lambda: Share = 1.0
+    ema: Annotated[float, Field(ge=0, lt=1)] = 0.95
+    critic: bool = False
+    other_hand_weight: Weight = 0.1
     reverse_ranks: bool = False
     bf16: bool = True
+
+
+@dataclass(frozen=True, config=_STRICT)
+class PoolConfig:
+    """Against whom some deals are played; in the others the policy plays itself.
+
+    Attributes:
+        share: how much of the deals one seat of which is played by an opponent from the pool.
+        anchors: specs of agents that are always in the pool.
+        folder: with checkpoints (``*.pt``) that are always in it, too; empty for none.
+        past: how many past selves are in it, averaged policies.
+        every: updates between two of them.
+    """
+
+    share: Share = 0.0
+    anchors: tuple[str, ...] = ()
+    folder: str = ""
+    past: Annotated[int, Field(ge=0, le=1000)] = 0
+    every: Count = 20
+
+
+@dataclass(frozen=True, config=_STRICT)
+class EvaluationConfig:
+    """Matches on the way, on the same mirrored deals every time.
+
+    Attributes:
+        anchors: specs of the agents to play.
+        pairs: deals.
+        every: updates between evaluations.
+        exact: work out the NashConv, too; small decks only.
+    """
+
+    anchors: tuple[str, ...] = ("greedy", "expert")
+    pairs: Annotated[int, Field(ge=2)] = 1000
+    every: Count = 50
+    exact: bool = False
 
 
 @dataclass(frozen=True, config=_STRICT)
@@ -64,21 +111,31 @@ class Config:
     """One run of ``training.train``.
 
     Attributes:
+        decisions: real decisions to play, both seats together.
         rules: the name of a preset, or a table of rule fields.
-        decisions: real decisions to learn from, both seats together.
+        seed: of deals, weights and all else that is drawn.
+        start: a checkpoint to begin with instead of new weights; empty for none.
         num_games: games side by side.
         rollout: decisions of each game between updates.
         checkpoint_every: updates between checkpoints.
+        threads: that play and learn, each with an equal part of the games; one a core.
+        device: of the networks; with ``torchrun`` and ``cuda`` each process has a GPU of its own.
+        network, ppo, pool, evaluation: tables of their own.
     """
 
     decisions: Count
     rules: str | dict[str, Any] = "classic"
     seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 0
+    start: str = ""
     num_games: Annotated[int, Field(ge=1, le=1 << 20)] = 1024
     rollout: Annotated[int, Field(ge=1, le=1 << 16)] = 64
     checkpoint_every: Count = 10
+    threads: Annotated[int, Field(ge=1, le=1024)] = 2
+    device: Literal["cpu", "cuda"] = "cpu"
     network: NetworkConfig = NetworkConfig()
     ppo: PPOConfig = PPOConfig()
+    pool: PoolConfig = PoolConfig()
+    evaluation: EvaluationConfig = EvaluationConfig()
 
     @property
     def rule_set(self) -> RuleSet:

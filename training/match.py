@@ -99,8 +99,7 @@ def play_match(
             for each decision.
         OptionError: there are fewer than two pairs.
     """
-    if type(pairs) is not int or pairs < 2:
-        raise OptionError(f"pairs must be at least 2 for an interval, not {pairs}")
+    check_pairs(pairs)
     for name, agent in (first, second):
         check_plays(name, agent, rules)
     payoff = np.empty((pairs, 2), np.float32)
@@ -109,6 +108,12 @@ def play_match(
             deals = np.arange(start, min(start + CHUNK, pairs))
             payoff[deals, seat] = _play(first, second, rules, deals, seat, seed)
     return MatchResult(first[0], second[0], payoff)
+
+
+def check_pairs(pairs: int) -> None:
+    """Refuse a number of deals that gives no interval."""
+    if type(pairs) is not int or pairs < 2:
+        raise OptionError(f"pairs must be at least 2 for an interval, not {pairs}")
 
 
 def check_plays(name: str, agent: Agent, rules: RuleSet) -> None:

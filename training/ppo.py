@@ -1,19 +1,25 @@
 """The update: proximal policy optimisation with a masked policy (arXiv 1707.06347)."""
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from functools import cached_property
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
-from agents.network import SuitNetwork
+from agents.network import Critic, Network
+from conquian_env.cards import NUM_CARDS
 from training.config import PPOConfig
+from training.ranks import Ranks
 from training.rollout import Rollout
 
 
 @dataclass(frozen=True)
 class Losses:
-    """Means over the minibatches of one update; the names are CleanRL's.
+    """Means over the decisions of one update; the names are CleanRL's.
 
     Attributes:
         policy_loss: the clipped surrogate, negated.
@@ -22,6 +28,8 @@ class Losses:
         old_approx_kl, approx_kl: estimates of KL(old policy, new policy), the first with more
             variance.
         clipfrac: share of decisions whose probability ratio was clipped.
+        critic_loss: of the critic that sees all cards, 0 without one.
+        other_hand_loss: cross entropy of what the other seat holds, in nats a card; 0 without it.
         explained_variance: 1 - Var(return - value) / Var(return), before the update.
     """
 
@@ -31,62 +39,163 @@ class Losses:
     old_approx_kl: float
     approx_kl: float
     clipfrac: float
+    critic_loss: float
+    other_hand_loss: float
     explained_variance: float
 
 
+# How many decisions, and the sums of all losses but the last, in their order.
+NUM_SUMS = len(Losses.__annotations__)
+LEAST = -60.0  # log-probabilities below are nothing, and their exponentials slow
+
+
+@dataclass(frozen=True)
+class Learner:
+    """What learns, and who works on it.
+
+    Attributes:
+        network, critic: what learns; there need not be a critic.
+        optimizer: of the weights of both.
+        workers: a thread for each rollout.
+        ranks: other processes with rollouts of their own.
+    """
+
+    network: Network
+    critic: Critic | None
+    optimizer: torch.optim.Optimizer
+    workers: Executor
+    ranks: Ranks
+
+    @cached_property
+    def weights(self) -> list[Tensor]:
+        """What the optimiser moves."""
+        return [one for group in self.optimizer.param_groups for one in group["params"]]
+
+
 def update(
-    network: SuitNetwork,
-    optimizer: torch.optim.Optimizer,
-    rollout: Rollout,
+    learner: Learner,
+    rollouts: list[Rollout],
+    size: int,
     config: PPOConfig,
     entropy_weight: float,
-    generator: torch.Generator,
+    rng: np.random.Generator,
 ) -> Losses:
-    """Improve ``network`` on a rollout, in place; ``generator`` shuffles the minibatches."""
-    advantage = rollout.advantage
-    advantage = (advantage - advantage.mean()) / (advantage.std(correction=0) + 1e-8)
-    history: list[Tensor] = []
-    for chosen in _minibatches(len(rollout.action), config, generator):
-        with torch.autocast("cpu", torch.bfloat16, enabled=config.bf16):
-            log_probabilities, value = network(rollout.observation[chosen], rollout.mask[chosen])
-        log_ratio = _of(log_probabilities, rollout.action[chosen]) - rollout.log_probability[chosen]
-        ratio = log_ratio.exp()
-        clipped = ratio.clamp(1 - config.clip, 1 + config.clip)
-        policy_loss = -torch.min(ratio * advantage[chosen], clipped * advantage[chosen]).mean()
-        value_loss = (value - rollout.target[chosen]).square().mean()
-        entropy = -(log_probabilities.exp() * log_probabilities).sum(1).mean()
+    """Improve the learner on rollouts, in place.
 
-        loss = policy_loss + config.value_weight * value_loss - entropy_weight * entropy
-        optimizer.zero_grad()
-        loss.backward()
-        nn.utils.clip_grad_norm_(network.parameters(), config.max_grad_norm)
-        optimizer.step()
+    Args:
+        learner: what is improved.
+        rollouts: of this process, one a worker.
+        size: decisions in the rollouts of all processes.
+        config: the learner's.
+        entropy_weight: of the entropy bonus now.
+        rng: shuffles the minibatches, the same in every process.
+    """
+    weights, ranks = learner.weights, learner.ranks
+    mean, spread, explained_variance = _moments(rollouts, ranks)
+    rollouts = [replace(one, advantage=(one.advantage - mean) / spread) for one in rollouts]
+    places = [_places(rollout, size) for rollout in rollouts]
 
-        clip_fraction = (ratio != clipped).float().mean()
-        kl = ((ratio - 1) - log_ratio).mean()
-        history.append(
-            torch.stack([policy_loss, value_loss, entropy, -log_ratio.mean(), kl, clip_fraction])
-        )
-    return _losses(torch.stack(history).detach().mean(0).tolist(), _explained_variance(rollout))
+    def work(rollout: Rollout, rows: Tensor) -> Tensor:
+        return gradients(learner, rollout, rows, config, entropy_weight)
+
+    history = [torch.zeros(NUM_SUMS)]
+    for chosen in _minibatches(size, config, rng):
+        rows = [chosen_here[chosen_here >= 0] for chosen_here in (p[chosen] for p in places)]
+        parts = torch.stack(list(learner.workers.map(work, rollouts, rows)))
+        total = ranks.sum(parts.sum(0))
+        sums, gradient = torch.split(total, [NUM_SUMS, len(total) - NUM_SUMS])
+        if sums[0] == 0:  # none of these decisions was the policy's own
+            continue
+        history.append(sums.cpu())
+        _set_gradients(weights, gradient / sums[0])
+        nn.utils.clip_grad_norm_(weights, config.max_grad_norm)
+        learner.optimizer.step()
+    count, *totals = torch.stack(history).sum(0).tolist()
+    means = [one / max(count, 1) for one in totals]
+    values = zip(Losses.__annotations__, [*means, explained_variance], strict=True)
+    return Losses(**dict(values))
 
 
-def _losses(means: list[float], explained_variance: float) -> Losses:
-    policy, value, entropy, old_kl, kl, clipped = means
-    return Losses(policy, value, entropy, old_kl, kl, clipped, explained_variance)
+def gradients(
+    learner: Learner, rollout: Rollout, rows: Tensor, config: PPOConfig, entropy_weight: float
+) -> Tensor:
+    """How many decisions, the parts of their losses, and the gradients, all summed and flat."""
+    loss, sums = _losses(learner, rollout, rows, config, entropy_weight)
+    parts = torch.autograd.grad(loss, learner.weights)
+    return torch.cat([sums, *(part.flatten() for part in parts)])
 
 
-def _minibatches(size: int, config: PPOConfig, generator: torch.Generator) -> Iterator[Tensor]:
-    """Row numbers, each once an epoch in a new order."""
+def _losses(
+    learner: Learner, rollout: Rollout, rows: Tensor, config: PPOConfig, entropy_weight: float
+) -> tuple[Tensor, Tensor]:
+    """The loss over some decisions, summed, and how many they are with the sums of its parts."""
+    dtype = torch.bfloat16 if config.bf16 else torch.float32
+    rows = rows.to(rollout.inputs.device)
+    inputs, mask, action, old, advantage, target = (
+        array.index_select(0, rows)  # ten times as fast as array[rows]
+        for array in (rollout.inputs, rollout.mask, rollout.action, rollout.log_probability,
+                      rollout.advantage, rollout.target)
+    )  # fmt: skip
+    output = learner.network(inputs, mask, dtype)
+    log_probabilities = output.log_probabilities
+    log_ratio = log_probabilities.gather(1, action[:, None])[:, 0] - old
+    ratio = log_ratio.exp()
+    clipped = ratio.clamp(1 - config.clip, 1 + config.clip)
+    policy_loss = -torch.min(ratio * advantage, clipped * advantage).sum()
+    kl = ((ratio - 1) - log_ratio).sum()
+    value_loss = (output.value - target).square().sum()
+    entropy = -(log_probabilities.clamp_min(LEAST).exp() * log_probabilities).sum()
+    loss = policy_loss + config.value_weight * value_loss - entropy_weight * entropy
+    loss = loss + config.kl * (ratio * log_ratio - (ratio - 1)).sum()  # of KL(new, old)
+
+    critic_loss = other_hand_loss = loss.new_zeros(())
+    if rollout.hidden is not None:
+        hidden = rollout.hidden.index_select(0, rows)
+        if learner.critic is not None:
+            critic_loss = (learner.critic(inputs, hidden, dtype) - target).square().sum()
+        if output.other_hand is not None:
+            other_hand_loss = nn.functional.binary_cross_entropy_with_logits(
+                output.other_hand, hidden[:, :NUM_CARDS].float(), reduction="sum"
+            ) / NUM_CARDS  # fmt: skip
+        loss = loss + config.value_weight * critic_loss
+        loss = loss + config.other_hand_weight * other_hand_loss
+    count = loss.new_tensor(len(rows))
+    clip_count = (ratio != clipped).float().sum()
+    sums = [count, policy_loss, value_loss, entropy, -log_ratio.sum(), kl, clip_count, critic_loss,
+            other_hand_loss]  # fmt: skip
+    return loss, torch.stack(sums).detach()
+
+
+def _set_gradients(weights: list[Tensor], gradient: Tensor) -> None:
+    parts = torch.split(gradient, [one.numel() for one in weights])
+    for one, part in zip(weights, parts, strict=True):
+        one.grad = part.view_as(one)
+
+
+def _moments(rollouts: list[Rollout], ranks: Ranks) -> tuple[float, float, float]:
+    """Mean and deviation of the advantages that are learnt from, and the explained variance."""
+    sums = torch.zeros(5, dtype=torch.float64)
+    for rollout in rollouts:
+        advantage = rollout.advantage[rollout.learned].double()
+        target = rollout.target[rollout.learned].double()
+        parts = [advantage.sum(), advantage.square().sum(), target.sum(), target.square().sum()]
+        sums += torch.stack([target.new_tensor(len(target)), *parts]).cpu()
+    count, *totals = ranks.sum(sums).tolist()
+    mean, square, target_mean, target_square = (total / max(count, 1) for total in totals)
+    variance, target_variance = square - mean**2, target_square - target_mean**2
+    explained = 1 - variance / target_variance if target_variance > 0 else math.nan
+    return mean, math.sqrt(max(variance, 0.0)) + 1e-8, explained
+
+
+def _places(rollout: Rollout, size: int) -> Tensor:
+    """The row of each decision of the run that is learnt from here, -1 for the others."""
+    places = torch.full((size,), -1)
+    rows = torch.nonzero(rollout.learned.cpu())[:, 0]
+    places[rollout.number[rows]] = rows
+    return places
+
+
+def _minibatches(size: int, config: PPOConfig, rng: np.random.Generator) -> Iterator[Tensor]:
+    """Numbers of decisions, each once an epoch in a new order."""
     for _ in range(config.epochs):
-        yield from torch.split(torch.randperm(size, generator=generator), config.minibatch)
-
-
-def _of(log_probabilities: Tensor, action: Tensor) -> Tensor:
-    return log_probabilities.gather(1, action[:, None])[:, 0]
-
-
-def _explained_variance(rollout: Rollout) -> float:
-    spread = rollout.target.var(correction=0)
-    if spread == 0:
-        return float("nan")
-    return float(1 - (rollout.target - rollout.value).var(correction=0) / spread)
+        yield from torch.split(torch.from_numpy(rng.permutation(size)), config.minibatch)

@@ -1,137 +1,253 @@
 """Playing: a batch of games is stepped with the current policy, and every decision is kept."""
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from agents.network import SuitNetwork
+from agents.agent import uniforms
+from agents.inputs import input_size, network_inputs
+from agents.network import Critic, Network
 from conquian_env import Batch
 from conquian_env.actions import NUM_ACTIONS
-from conquian_env.observation import OBSERVATION_SIZE
+from conquian_env.jit import jit
+from conquian_env.observation import HIDDEN_SIZE
+from conquian_env.seeds import derive
+from conquian_env.state import STATE
 from training.advantages import advantages
-from training.config import PPOConfig
-from training.symmetry import ACTION_PLACES, OBSERVATION_PLACES
+from training.config import Config
+from training.opponents import NOBODY, Pool
+from training.symmetry import ACTION_PLACES, HIDDEN_PLACES, OBSERVATION_PLACES
+
+CRITIC_CHUNK = 8192
 
 
 @dataclass(frozen=True)
 class Rollout:
     """T decisions in each of N games, and what the deals that ended in them returned.
 
+    Its tensors may be the collector's arrays, and then hold until it collects again. What an
+    opponent played is not in ``action``, and nothing of such a row is learnt.
+
     Attributes:
-        observation: uint8 [T * N, 416]; mask: bool [T * N, 83]; action: int64 [T * N].
+        inputs: uint8 [T * N, inputs]; mask: bool [T * N, 83]; action: int64 [T * N].
+        hidden: uint8 [T * N, 120], or None where nothing learns from it.
         log_probability, advantage, target, value: float32 [T * N]; the target is the return.
-        returns: float32, to seat 0, one for each deal that ended.
-        decisions_per_deal: real decisions of both seats.
+        number: int64 [T * N], of each decision among those of all the run's rollouts now.
+        learned: bool [T * N], the decisions that were the policy's own.
+        returns: float32, to seat 0, one for each deal of self-play that ended.
+        pool_returns: float32, to the policy, one for each deal against the pool that ended.
+        seconds: what the time went into.
     """
 
-    observation: Tensor
+    inputs: Tensor
     mask: Tensor
     action: Tensor
+    hidden: Tensor | None
     log_probability: Tensor
     advantage: Tensor
     target: Tensor
     value: Tensor
+    number: Tensor
+    learned: Tensor
     returns: NDArray[np.float32]
-    decisions_per_deal: float
+    pool_returns: NDArray[np.float32]
+    seconds: dict[str, float]
+
+
+@jit
+def _draw(
+    log_probabilities: NDArray[np.float32],
+    masks: NDArray[np.bool_],
+    places: NDArray[np.float64],
+    actions: NDArray[np.int64],
+    chosen: NDArray[np.float32],
+) -> None:
+    """An action a row by one uniform number each, and its log-probability; always a legal one.
+
+    As ``agents.agent.draw`` does, in a fifth of its time.
+    """
+    for i in range(len(actions)):
+        left = places[i]
+        for action in range(NUM_ACTIONS):
+            if masks[i, action]:
+                actions[i], chosen[i] = action, log_probabilities[i, action]
+                left -= np.exp(log_probabilities[i, action])
+                if left < 0:
+                    break
 
 
 class Collector:
-    """Holds the games between rollouts, and the arrays that each rollout fills again.
+    """Some games of a run, held between rollouts, and the arrays that each rollout fills again.
+
+    All randomness is a hash of the run's seed, the game and the step, so what a game becomes does
+    not depend on which others are played beside it.
 
     Args:
-        batch: games with ``skip_forced`` and ``autoreset``.
-        length: T, decisions of each game in a rollout.
-        config: gae_lambda, reverse_ranks and bf16 are read.
-        generator: draws the actions.
+        config: of the run.
+        games: int64 [N], the numbers of the games.
+        pool: opponents in some of the deals.
+        device: where the networks are, and rollouts are put.
     """
 
     def __init__(
-        self, batch: Batch, length: int, config: PPOConfig, generator: torch.Generator
+        self, config: Config, games: NDArray[np.int64], pool: Pool, device: torch.device
     ) -> None:
-        shape = (length, batch.num_games)
-        self.batch, self.config, self.generator = batch, config, generator
-        self.reversed = slice(0, batch.num_games // 2 if config.reverse_ranks else 0)
-        self.observation = np.empty((*shape, OBSERVATION_SIZE), np.uint8)
+        n, shape = len(games), (config.rollout, len(games))
+        self.config, self.games, self.pool, self.device = config, games, pool, device
+        seeds = derive("training", config.seed, games, np.zeros_like(games))
+        self.batch = Batch(n, config.rule_set, seeds, skip_forced=True)
+        self.opponent, self.opponent_seat = pool.draw(games, self.batch.deal)
+        self.steps = 0
+        self.mirrored = np.flatnonzero((games % 2 == 1) & config.ppo.reverse_ranks)
+        self.dtype = torch.bfloat16 if config.ppo.bf16 else torch.float32
+        self.with_hidden = config.ppo.critic or config.network.other_hand
+        self.inputs = np.empty((*shape, input_size(config.network.ways)), np.uint8)
         self.mask = np.empty((*shape, NUM_ACTIONS), np.bool_)
+        self.hidden = np.empty((*shape, HIDDEN_SIZE if self.with_hidden else 0), np.uint8)
         self.action = np.empty(shape, np.int64)
         self.log_probability = np.empty(shape, np.float32)
         self.value = np.empty(shape, np.float32)
         self.actor = np.empty(shape, np.int8)
         self.reward = np.empty((*shape, 2), np.float32)
         self.done = np.empty(shape, np.bool_)
+        self.against = np.empty(shape, np.int8)  # the opponent's seat, NOBODY in self-play
+        every = config.num_games * np.arange(config.rollout)[:, None]
+        self.number = torch.from_numpy((every + games).ravel())
+        self.seconds: dict[str, float] = {}
 
     @torch.no_grad()
-    def collect(self, network: SuitNetwork) -> Rollout:
+    def collect(self, network: Network, critic: Critic | None = None) -> Rollout:
         """Play T decisions in every game with actions drawn from the policy."""
-        batch = self.batch
+        self.seconds = dict.fromkeys(("engine", "inputs", "forward", "opponents"), 0.0)
         for t in range(len(self.action)):
-            self._look(self.observation[t], self.mask[t])
-            self.actor[t] = batch.actor
-            log_probabilities, value = self._evaluate(network, self.observation[t], self.mask[t])
-            action = self._sample(log_probabilities)
-            self.action[t] = action.numpy()
-            self.log_probability[t] = log_probabilities.gather(1, action[:, None])[:, 0].numpy()
-            self.value[t] = value.numpy()
-            batch.step(self._as_played(self.action[t]))
-            self.reward[t] = batch.reward / batch.rules.highest_stake  # values are from -1 to 1
-            self.done[t] = batch.done
+            with self._timed("inputs"):
+                self._look(self.inputs[t], self.mask[t], self.hidden[t])
+            with self._timed("forward"):
+                output = network(
+                    self._to_device(self.inputs[t]), self._to_device(self.mask[t]), self.dtype
+                )
+                self.value[t] = output.value.cpu().numpy()
+                self._choose(output.log_probabilities.cpu().numpy(), t)
+            self._play(t)
+        with self._timed("forward"):
+            last_value = self._last_value(network, critic)
+            if critic is not None:
+                self.value.ravel()[:] = self._criticise(critic)
         advantage, target = advantages(
-            self.actor, self.reward, self.done, self.value, self._last_value(network),
-            self.config.gae_lambda,
-        )  # fmt: skip
+            self.actor, self.reward, self.done, self.value, last_value, self.config.ppo.gae_lambda
+        )
         return self._rollout(advantage, target)
 
-    def _look(self, observation: NDArray[np.uint8], mask: NDArray[np.bool_]) -> None:
+    def state(self) -> dict[str, Tensor]:
+        """Where every game is, and its opponent: tensors of N rows, for a file."""
+        states = self.batch.states().view(np.uint8).reshape(len(self.games), -1)
+        arrays = {"states": states, "opponent": self.opponent, "opponent_seat": self.opponent_seat}
+        return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+    def restore(self, state: dict[str, Tensor], steps: int) -> None:
+        """Put every game where ``state`` has it, after so many steps."""
+        self.batch.restore(state["states"].numpy().view(STATE)[:, 0])
+        self.opponent[:] = state["opponent"].numpy()
+        self.opponent_seat[:] = state["opponent_seat"].numpy()
+        self.steps = steps
+
+    def _to_device(self, array: NDArray[Any]) -> Tensor:
+        return torch.from_numpy(array).to(self.device)
+
+    @contextmanager
+    def _timed(self, name: str) -> Iterator[None]:
+        began = time.perf_counter()
+        yield
+        self.seconds[name] += time.perf_counter() - began
+
+    def _look(
+        self, inputs: NDArray[np.uint8], mask: NDArray[np.bool_], hidden: NDArray[np.uint8]
+    ) -> None:
         """Copy what the batch shows; some games are seen, and learnt from, in the mirror."""
-        batch, some = self.batch, self.reversed
-        observation[:], mask[:] = batch.observation, batch.mask
-        observation[some] = observation[some, OBSERVATION_PLACES]
-        mask[some] = mask[some, ACTION_PLACES]
+        batch, some = self.batch, self.mirrored
+        observation, mask[:] = batch.observation.copy(), batch.mask
+        observation[some] = observation[some][:, OBSERVATION_PLACES]
+        mask[some] = mask[some][:, ACTION_PLACES]
+        network_inputs(observation, mask, batch.rules, self.config.network.ways, inputs)
+        if self.with_hidden:
+            hidden[:] = batch.hidden()
+            hidden[some] = hidden[some][:, HIDDEN_PLACES]
 
-    def _as_played(self, action: NDArray[np.int64]) -> NDArray[np.int64]:
-        played = action.copy()
-        played[self.reversed] = ACTION_PLACES[played[self.reversed]]
-        return played
+    def _choose(self, log_probabilities: NDArray[np.float32], t: int) -> None:
+        """Draw actions from the policy."""
+        places = uniforms(self._seeds("actions"))
+        _draw(log_probabilities, self.mask[t], places, self.action[t], self.log_probability[t])
 
-    def _sample(self, log_probabilities: Tensor) -> Tensor:
-        """One action a row by the Gumbel trick, int64 [n]; an illegal one is never drawn."""
-        noise = torch.empty_like(log_probabilities).exponential_(generator=self.generator).log_()
-        return (log_probabilities - noise).argmax(1)
+    def _seeds(self, purpose: str) -> NDArray[np.uint64]:
+        return derive(purpose, self.config.seed, self.games, np.full_like(self.games, self.steps))
 
-    def _evaluate(
-        self, network: SuitNetwork, observation: NDArray[np.uint8], mask: NDArray[np.bool_]
-    ) -> tuple[Tensor, Tensor]:
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.config.bf16):
-            result: tuple[Tensor, Tensor] = network(
-                torch.from_numpy(observation), torch.from_numpy(mask)
-            )
-        return result
+    def _play(self, t: int) -> None:
+        """Step every game, with the opponents' actions where it is theirs to act."""
+        batch, played = self.batch, self.action[t].copy()
+        self.actor[t] = batch.actor
+        played[self.mirrored] = ACTION_PLACES[played[self.mirrored]]
+        with self._timed("opponents"):
+            self.against[t], theirs = self.opponent_seat, batch.actor == self.opponent_seat
+            if theirs.any():
+                seeds = self._seeds("opponents' actions")
+                self.pool.play(batch, self.opponent, theirs, seeds, played)
+        with self._timed("engine"):
+            batch.step(played)
+            self.reward[t] = batch.reward / batch.rules.highest_stake  # values are from -1 to 1
+            self.done[t] = batch.done
+        self.steps += 1
+        ended = np.flatnonzero(batch.done)
+        self.opponent[ended], self.opponent_seat[ended] = self.pool.draw(
+            self.games[ended], batch.deal[ended]
+        )
 
-    def _last_value(self, network: SuitNetwork) -> NDArray[np.float32]:
+    def _criticise(self, critic: Critic) -> NDArray[np.float32]:
+        inputs, hidden = (
+            torch.split(self._to_device(array).flatten(0, 1), CRITIC_CHUNK)
+            for array in (self.inputs, self.hidden)
+        )
+        values = [critic(*both, self.dtype) for both in zip(inputs, hidden, strict=True)]
+        array: NDArray[np.float32] = torch.cat(values).cpu().numpy()
+        return array
+
+    def _last_value(self, network: Network, critic: Critic | None) -> NDArray[np.float32]:
         """By seat, float32 [N, 2]: the actor's, and its negative for the seat that waits.
 
         The waiting seat has not seen its next decision, so what the other thinks stands in.
         """
-        batch = self.batch
-        observation, mask = np.empty_like(self.observation[0]), np.empty_like(self.mask[0])
-        self._look(observation, mask)
-        _, value = self._evaluate(network, observation, mask)
-        mine = np.arange(2) == batch.actor[:, None]
-        return np.where(mine, value.numpy()[:, None], -value.numpy()[:, None])
+        arrays = [np.empty_like(array[0]) for array in (self.inputs, self.mask, self.hidden)]
+        self._look(*arrays)
+        inputs, mask, hidden = map(self._to_device, arrays)
+        if critic is None:
+            value = network(inputs, mask, self.dtype).value
+        else:
+            value = critic(inputs, hidden, self.dtype)
+        mine = np.arange(2) == self.batch.actor[:, None]
+        values: NDArray[np.float32] = value.cpu().numpy()[:, None]
+        return np.where(mine, values, -values)
 
     def _rollout(self, advantage: NDArray[np.float32], target: NDArray[np.float32]) -> Rollout:
-        ended = self.done
+        alone, seat = self.done & (self.against == NOBODY), 1 - self.against
+        pool = self.done & (self.against != NOBODY)
         return Rollout(
-            observation=torch.from_numpy(self.observation).flatten(0, 1),
-            mask=torch.from_numpy(self.mask).flatten(0, 1),
-            action=torch.from_numpy(self.action).flatten(),
-            log_probability=torch.from_numpy(self.log_probability).flatten(),
-            advantage=torch.from_numpy(advantage).flatten(),
-            target=torch.from_numpy(target).flatten(),
-            value=torch.from_numpy(self.value).flatten(),
-            returns=self.reward[ended, 0],
-            decisions_per_deal=ended.size / max(int(ended.sum()), 1),
+            inputs=self._to_device(self.inputs).flatten(0, 1),
+            mask=self._to_device(self.mask).flatten(0, 1),
+            action=self._to_device(self.action).flatten(),
+            hidden=self._to_device(self.hidden).flatten(0, 1) if self.with_hidden else None,
+            log_probability=self._to_device(self.log_probability).flatten(),
+            advantage=self._to_device(advantage).flatten(),
+            target=self._to_device(target).flatten(),
+            value=self._to_device(self.value).flatten(),
+            number=self.number,
+            learned=self._to_device(self.actor != self.against).flatten(),
+            returns=self.reward[alone, 0],
+            pool_returns=self.reward[pool, seat[pool]],
+            seconds=self.seconds,
         )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from conquian_env import RuleSet
 from conquian_env.actions import LAY, NUM_ACTIONS
 from conquian_env.cards import NUM_RANKS
-from conquian_env.observation import CARDS_END, OBSERVATION_SIZE
+from conquian_env.observation import CARDS_END, HIDDEN_SIZE, OBSERVATION_SIZE
 
 
 def reversible(rules: RuleSet) -> bool:
@@ -25,7 +25,8 @@ def _reversed(size: int, start: int, end: int) -> NDArray[np.int64]:
     return places
 
 
-# Where each number of an observation, and each action, stands when A 2 3 … K are read K Q J … A.
-# Both are their own inverse.
+# Where each number of an observation, each of what is hidden, and each action stands when A 2 3 … K
+# are read K Q J … A. All are their own inverse.
 OBSERVATION_PLACES = _reversed(OBSERVATION_SIZE, 0, CARDS_END)
+HIDDEN_PLACES = _reversed(HIDDEN_SIZE, 0, HIDDEN_SIZE)
 ACTION_PLACES = _reversed(NUM_ACTIONS, LAY, NUM_ACTIONS)
