@@ -85,7 +85,7 @@ class SuitLayer(nn.Module):
 
     def forward(self, rows: Tensor) -> Tensor:
         """[4, n, width] to [4, n, width]."""
-        shared = _linear(self.mean, _sum(rows) / NUM_SUITS)
+        shared = _linear(self.mean, _mean(rows))
         return rows + _linear(self.own, rows).add_(shared).relu_()
 
 
@@ -155,14 +155,13 @@ class SuitNetwork(nn.Module):
             dtype: float32 or bfloat16.
         """
         rows = self.rows(inputs, None, dtype)
-        pooled = _linear(self.pooled, _sum(rows) / NUM_SUITS).relu_()
+        pooled = _linear(self.pooled, _mean(rows)).relu_()
         lay, discard = torch.split(_linear(self.card_logits, rows).transpose(0, 1), NUM_RANKS, -1)
         logits = [_linear(self.answer_logits, pooled), lay.flatten(1), discard.flatten(1)]
         held = None
         if self.other_hand is not None:
             held = _linear(self.other_hand, rows).transpose(0, 1).flatten(1).float()
-        value = torch.tanh(_linear(self.value, pooled).float()).squeeze(-1)
-        return Output(_masked(torch.cat(logits, 1), mask), value, held)
+        return Output(_masked(torch.cat(logits, 1), mask), _value(self.value, pooled), held)
 
 
 class PlainLayer(nn.Linear):
@@ -200,8 +199,7 @@ class PlainNetwork(nn.Module):
         for layer in self.layers:
             x = layer(x)
         held = None if self.other_hand is None else _linear(self.other_hand, x).float()
-        value = torch.tanh(_linear(self.value, x).float()).squeeze(-1)
-        return Output(_masked(_linear(self.logits, x), mask), value, held)
+        return Output(_masked(_linear(self.logits, x), mask), _value(self.value, x), held)
 
 
 class Critic(nn.Module):
@@ -216,8 +214,8 @@ class Critic(nn.Module):
 
     def forward(self, inputs: Tensor, hidden: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
         """uint8 [n, inputs] and uint8 [n, 120] to float32 [n] in (-1, 1), for the actor."""
-        pooled = _linear(self.pooled, _sum(self.rows(inputs, hidden, dtype)) / NUM_SUITS).relu_()
-        return torch.tanh(_linear(self.value, pooled).float()).squeeze(-1)
+        pooled = _linear(self.pooled, _mean(self.rows(inputs, hidden, dtype))).relu_()
+        return _value(self.value, pooled)
 
 
 Network = SuitNetwork | PlainNetwork
@@ -258,7 +256,12 @@ def _scales(ways: bool) -> tuple[Tensor, Tensor]:
     return pieces.repeat_interleave(NUM_RANKS)[: row_size(ways)], numbers
 
 
-def _sum(rows: Tensor) -> Tensor:
-    """Over the suits, [4, n, width] to [n, width]; four times as fast as ``rows.sum(0)``."""
+def _mean(rows: Tensor) -> Tensor:
+    """Over the suits, [4, n, width] to [n, width]; four times as fast as ``rows.mean(0)``."""
     one, two, three, four = rows.unbind(0)
-    return (one + two) + (three + four)
+    return ((one + two) + (three + four)) / NUM_SUITS
+
+
+def _value(head: nn.Linear, features: Tensor) -> Tensor:
+    """[n, width] to float32 [n] in (-1, 1)."""
+    return torch.tanh(_linear(head, features).float()).squeeze(-1)
