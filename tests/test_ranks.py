@@ -9,6 +9,7 @@ from subprocess import PIPE
 import pytest
 import torch
 
+from tests.test_run import Killed, killing
 from training.config import load_config
 from training.ranks import Ranks, joined
 from training.run import Run
@@ -86,16 +87,8 @@ def test_two_processes_learn_what_one_learns(threads, two, tmp_path):
 
 @pytest.mark.slow
 def test_two_processes_go_on_with_what_one_began(two, tmp_path, monkeypatch):
-    real, calls = Run.step, []
-
-    def step(run: Run) -> dict[str, float]:
-        calls.append(run)
-        if len(calls) == 5:
-            raise KeyboardInterrupt
-        return real(run)
-
-    monkeypatch.setattr(Run, "step", step)
-    with pytest.raises(KeyboardInterrupt):
+    monkeypatch.setattr(Run, "step", killing(Run.step, at=5))
+    with pytest.raises(Killed):
         train(load_config(config_in(tmp_path, 1)), tmp_path / "out")
     assert content(tmp_path / "out")["updates"] == 3
     done = torchrun(tmp_path, "--resume")

@@ -16,6 +16,7 @@ from agents.network import NetworkConfig
 from conquian_env import Game, RuleSet, cards
 from conquian_env.actions import DISCARD, LAY
 from conquian_env.cards import NAMES, cards_text
+from tests.test_run import Killed, killing
 from training import run as run_module
 from training import train as module
 from training.config import Config, EvaluationConfig, PoolConfig, PPOConfig, load_config
@@ -126,17 +127,9 @@ def test_the_policy_that_did_best_is_kept(tmp_path, monkeypatch):
 
 
 def test_the_best_so_far_outlives_a_resumption(tmp_path, monkeypatch):
-    real, calls = Run.step, []
-
-    def step(run: Run) -> dict[str, float]:
-        calls.append(run)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return real(run)
-
-    monkeypatch.setattr(Run, "step", step)
+    monkeypatch.setattr(Run, "step", killing(Run.step, at=3))
     scored(monkeypatch, (0.5, 0.5), (0.1, 0.1), (0.2, 0.2), (0.4, 0.4))
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Killed):
         train(replace(EVERY, checkpoint_every=1), tmp_path)
     train(replace(EVERY, checkpoint_every=1), tmp_path, resume=True)
     assert load(tmp_path / "policy.pt").decisions == 1024
