@@ -6,17 +6,16 @@ Each suit is a row: the card pieces of the observation, then, where ``ways`` is 
 | --- | --- |
 | now 0, 1, 2, 3 | ways with so many cards missing that hold it |
 | taking 0, 1, 2, 3 | the same after the face-up card was taken, 0 where it may not be |
-| left 0, 1, 2, 3 | ways left by the best turn that discards it |
-| laid 0, 1, 2, 3 | ways left by the best turn that lays it |
+| laid, left | hope that the best turn leaves that lays it, or that discards it |
+| near laid, near left | how near that is to the best turn of all |
 | links | its live combinations of three, as ``greedy`` counts them |
 | absorbed | whether the other table could take it in alone |
 
 ten numbers each, one a rank. What belongs to no card comes last: the other numbers of the
-observation, and how many ways there are, now, taking, and left by the best turn of all. A turn
-lays cards until the table is legal and discards one, now or after taking; it leaves the ways that
-hold the table and not the discard, and is the better the more they are, each weighed by the chance
-that its missing cards come. Ways and links are many or none, so they are given as logarithms. A
-symmetry of the rules moves the rows or the ranks in them and changes nothing else.
+observation, how many ways there are, now and taking, and the hope that the best turn leaves. Turns
+(see ``turns``) are planned where cards may be laid, and where the face-up card may be taken. Ways,
+hopes and links are many or none, so they are given as logarithms. A symmetry of the rules moves the
+rows or the ranks in them and changes nothing else.
 """
 
 from typing import NamedTuple
@@ -25,29 +24,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.heuristic import count_links, partner_table
-from agents.ways import MOST_MISSING, WayDesk, chance_to_come, combos_by_size, find_ways, new_desk
+from agents.turns import LAID, LEFT, Plan, new_plan, plan_turns
+from agents.ways import (
+    MOST_MISSING,
+    ONE,
+    WayDesk,
+    combos_by_size,
+    find_ways,
+    new_desk,
+    weigh_ways,
+)
 from conquian_env import RuleSet
 from conquian_env.actions import TAKE
 from conquian_env.cards import NUM_CARDS, NUM_RANKS, NUM_SUITS, bit, lowest
 from conquian_env.jit import jit
-from conquian_env.melds import is_legal_table, reach, rulebook
-from conquian_env.observation import CARD_PIECES, CARDS_END, LAYOUT, OBSERVATION_SIZE
+from conquian_env.melds import is_legal_table, rulebook
+from conquian_env.observation import CARD_PIECES, CARDS_END, LAYOUT, OBSERVATION_SIZE, cards_at
 
 NUM_NUMBERS = OBSERVATION_SIZE - CARDS_END
 WAY_KINDS = MOST_MISSING + 1
-NOW, TAKING, LEFT, LAID, LINKS = range(0, 5 * WAY_KINDS, WAY_KINDS)
-ABSORBED = LINKS + 1
-WAY_PIECES = LINKS + 2
+NOW, TAKING, HOPES = range(0, 3 * WAY_KINDS, WAY_KINDS)
+NEAR, LINKS, ABSORBED, WAY_PIECES = (HOPES + k for k in (2, 4, 5, 6))
 BEST = 2 * WAY_KINDS  # after the ways now and taking
-WAY_NUMBERS = 3 * WAY_KINDS
-DISCARDED, WHOLE = NUM_CARDS, 2 * NUM_CARDS  # places of turns, after those that lay a card
-LOG_STEPS = 16.0  # steps to a doubling
+WAY_NUMBERS = BEST + 1
+LOG_STEPS = 16.0  # to a doubling
 MOST_COUNTED = 4096
 LOGS = np.round(LOG_STEPS * np.log2(1 + np.arange(MOST_COUNTED))).astype(np.uint8)
+LEAST_HOPE = ONE // 64
+NEAREST, NEAR_STEPS = 64, 256  # to the best hope of all; to a halving of it
 STOCK_LEFT = LAYOUT["stock_left"].start
-# Chances are multiplied by this, so that different ways do not add up to the same: of two turns
-# with equal hopes the first is taken, and that must not tell one suit from another.
-UNEVEN = 0.999
 OWN_HAND, OWN_TABLE, OTHER_TABLE, FACE_UP, UNSEEN = (
     LAYOUT[name].start for name in ("own_hand", "own_table", "other_table", "face_up", "unseen")
 )
@@ -72,142 +77,92 @@ class _Tools(NamedTuple):
     """What ways and links are counted with."""
 
     desk: WayDesk
+    plan: Plan
     partners: NDArray[np.int64]
-    counts: NDArray[np.int64]  # int64 [WAY_PIECES, 40]
-    totals: NDArray[np.int64]  # int64 [12], of all ways
-    hopes: NDArray[np.float64]  # float64 [40], what a discard leaves
-    chances: NDArray[np.float64]  # float64 [4], that so many missing cards come
-    best: NDArray[np.float64]  # float64 [81], of the best turn that lays, or discards, a card
-    turns: NDArray[np.int64]  # int64 [81, 2], that turn
+    worth: NDArray[np.int64]  # int64 [4], of ways by missing cards
+    pieces: NDArray[np.int64]  # int64 [WAY_PIECES, 40]
+    numbers: NDArray[np.int64]  # int64 [WAY_NUMBERS]
 
 
 @jit
-def _mask(observation: NDArray[np.uint8], start: int) -> int:
-    mask = 0
-    for card_id in range(NUM_CARDS):
-        if observation[start + card_id]:
-            mask |= bit(card_id)
-    return mask
+def _log_count(number: int) -> int:
+    log: int = LOGS[min(number, MOST_COUNTED - 1)]
+    return log
+
+
+@jit
+def _log_hope(hope: int) -> int:
+    return min(255, round(LOG_STEPS * float(np.log2(1 + hope / LEAST_HOPE))))
 
 
 @jit
 def _count_ways(kind: int, own: int, table: int, unseen: int, target: int, tools: _Tools) -> int:
     """Add the ways, by the cards they hold, to the pieces from ``kind`` on; how many there are."""
-    found = find_ways(own, table, unseen, target, tools.desk)
+    desk, pieces, numbers = tools.desk, tools.pieces, tools.numbers
+    found, cards = find_ways(own, table, unseen, target, desk), 0
     for k in range(found):
-        way, missing = tools.desk.ways[k]
-        tools.totals[kind + missing] += 1
+        way, piece = desk.ways[k, 0], kind + desk.ways[k, 1]
+        cards |= way
+        numbers[piece] += 1
         while way:
-            tools.counts[kind + missing, lowest(way)] += 1
+            pieces[piece, lowest(way)] += 1
             way &= way - 1
+    for piece in range(kind, kind + WAY_KINDS):
+        held = cards if numbers[piece] else 0
+        numbers[piece] = _log_count(numbers[piece])
+        while held:
+            pieces[piece, lowest(held)] = _log_count(pieces[piece, lowest(held)])
+            held &= held - 1
     return found
 
 
 @jit
-def _weigh_discards(
-    ways: NDArray[np.int64],
-    hand: int,
-    table: int,
-    chances: NDArray[np.float64],
-    hopes: NDArray[np.float64],
-) -> None:
-    """Fill ``hopes`` with what each discard leaves of the ways that hold ``table``."""
-    hopes[:] = 0.0
-    for k in range(len(ways)):
-        way = ways[k, 0]
-        spare = hand & ~way if table & ~way == 0 else 0
-        while spare:
-            hopes[lowest(spare)] += chances[ways[k, 1]]
-            spare &= spare - 1
+def _write_turns(tools: _Tools) -> None:
+    """Write what the planned turns leave."""
+    pieces, plan, best = tools.pieces, tools.plan, tools.plan.hopes.max()
+    tools.numbers[BEST] = _log_hope(best)
+    for card_id in range(NUM_CARDS):
+        for kind in (LAID, LEFT):
+            hope = plan.hopes[kind, card_id]
+            if hope:
+                far = round(NEAR_STEPS * np.log2(best / hope))
+                pieces[HOPES + kind, card_id] = _log_hope(hope)
+                pieces[NEAR + kind, card_id] = max(0, NEAREST - far)
 
 
 @jit
-def _keep(
-    hope: float, table: int, discard: int, place: int, best: NDArray[np.float64],
-    turns: NDArray[np.int64],
-) -> None:  # fmt: skip
-    """Keep a turn in its place if it has more hope than the one that is there."""
-    if hope > best[place]:
-        best[place], turns[place, 0], turns[place, 1] = hope, table, bit(discard)
-
-
-@jit
-def _find_turns(
-    ways: NDArray[np.int64], hand: int, table: int, chance: float, book: np.void, tools: _Tools
-) -> None:
-    """Fill ``tools.turns`` with the best: what is on the table after them, and the discard."""
-    hopes, best, turns, chances = tools.hopes, tools.best, tools.turns, tools.chances
-    best[:] = 0.0
-    for missing in range(WAY_KINDS):
-        chances[missing] = chance**missing
-    lays, laid = reach(table, table | hand, book) & hand, 0
-    while True:  # over every subset of lays
-        after = table | laid
-        rest = hand & ~laid if is_legal_table(after, book) else 0
-        if rest:
-            _weigh_discards(ways, hand, after, chances, hopes)
-        while rest:
-            discard, cards = lowest(rest), laid
-            rest &= rest - 1
-            _keep(hopes[discard], after, discard, WHOLE, best, turns)
-            _keep(hopes[discard], after, discard, DISCARDED + discard, best, turns)
-            while cards:
-                _keep(hopes[discard], after, discard, lowest(cards), best, turns)
-                cards &= cards - 1
-        laid = (laid - lays) & lays
-        if laid == 0:
-            break
-
-
-@jit
-def _count_left(
-    ways: NDArray[np.int64], table: int, discard: int, counts: NDArray[np.int64]
-) -> None:
-    """Add to ``counts`` (int64 [4]) the ways that a turn leaves."""
-    for k in range(len(ways)):
-        way = ways[k, 0]
-        if table & ~way == 0 and discard & ~way:
-            counts[ways[k, 1]] += 1
-
-
-@jit
-def _count_turns(ways: NDArray[np.int64], tools: _Tools) -> None:
-    """Count what the best turns leave: of all, and of those that lay, or discard, a card."""
-    counts, totals, turns = tools.counts, tools.totals, tools.turns
-    for place in range(WHOLE + 1):
-        if tools.best[place] > 0:
-            table, discard = turns[place]
-            if place == WHOLE:
-                _count_left(ways, table, discard, totals[BEST:])
-            elif place < DISCARDED:
-                _count_left(ways, table, discard, counts[LAID:LINKS, place])
-            else:
-                _count_left(ways, table, discard, counts[LEFT:LAID, place - DISCARDED])
+def _is_absorbed(card_id: int, table: int, partners: NDArray[np.int64], book: np.void) -> bool:
+    """Whether a table could take a card in alone; two of its cards must make three with it."""
+    for pair in partners[card_id]:
+        if pair & ~table == 0:
+            return pair > 0 and is_legal_table(table | bit(card_id), book)
+    return False
 
 
 @jit
 def _count(observation: NDArray[np.uint8], may_take: bool, book: np.void, tools: _Tools) -> None:
-    """Fill ``tools.counts`` and ``tools.totals``."""
-    tools.counts[:] = tools.totals[:] = 0
-    hand, table = _mask(observation, OWN_HAND), _mask(observation, OWN_TABLE)
-    other_table, face_up = _mask(observation, OTHER_TABLE), _mask(observation, FACE_UP)
-    unseen, own, target = _mask(observation, UNSEEN), hand | table, int(book["target"])
+    """Fill ``tools.pieces`` and ``tools.numbers``."""
+    tools.pieces[:] = tools.numbers[:] = 0
+    hand, table = cards_at(observation, OWN_HAND), cards_at(observation, OWN_TABLE)
+    other_table, face_up = cards_at(observation, OTHER_TABLE), cards_at(observation, FACE_UP)
+    unseen, own, target = cards_at(observation, UNSEEN), hand | table, int(book["target"])
     found = _count_ways(NOW, own, table, unseen, target, tools)
     if may_take:
         table |= face_up
         found = _count_ways(TAKING, own | face_up, table, unseen, target, tools)
-    if found and (may_take or face_up == 0):
-        chance = UNEVEN * chance_to_come(int(observation[STOCK_LEFT]), unseen)
+    if may_take or face_up == 0:
+        weigh_ways(int(observation[STOCK_LEFT]), unseen, tools.worth)
         ways = tools.desk.ways[:found]
-        _find_turns(ways, hand, table, chance, book, tools)
-        _count_turns(ways, tools)
+        plan_turns(ways, tools.worth, hand, table, book, tools.plan)
+        _write_turns(tools)
     live = (hand | unseen | face_up) & int(book["pack"])
     while live:
         card_id = lowest(live)
         live &= live - 1
-        tools.counts[LINKS, card_id] = count_links(tools.partners[card_id], own, unseen)
-        if other_table and is_legal_table(other_table | bit(card_id), book):
-            tools.counts[ABSORBED, card_id] = 1
+        links = count_links(tools.partners[card_id], own, unseen)
+        tools.pieces[LINKS, card_id] = _log_count(links)
+        if _is_absorbed(card_id, other_table, tools.partners, book):
+            tools.pieces[ABSORBED, card_id] = 1
 
 
 @jit
@@ -223,12 +178,11 @@ def _arrange(
             at += NUM_RANKS
         for piece in range(WAY_PIECES if ways else 0):
             for rank in range(NUM_RANKS):
-                counted = tools.counts[piece, suit * NUM_RANKS + rank]
-                out[at] = LOGS[min(counted, MOST_COUNTED - 1)]
+                out[at] = tools.pieces[piece, suit * NUM_RANKS + rank]
                 at += 1
     out[at : at + NUM_NUMBERS] = observation[CARDS_END:]
     for number in range(WAY_NUMBERS if ways else 0):
-        out[at + NUM_NUMBERS + number] = LOGS[min(tools.totals[number], MOST_COUNTED - 1)]
+        out[at + NUM_NUMBERS + number] = tools.numbers[number]
 
 
 @jit
@@ -241,11 +195,9 @@ def _write(
     ways: bool,
     out: NDArray[np.uint8],
 ) -> None:
-    counts, totals = np.zeros((WAY_PIECES, NUM_CARDS), np.int64), np.zeros(WAY_NUMBERS, np.int64)
-    best, turns = np.zeros(WHOLE + 1), np.zeros((WHOLE + 1, 2), np.int64)
     tools = _Tools(
-        new_desk(combos), partners, counts, totals, np.zeros(NUM_CARDS), np.zeros(WAY_KINDS),
-        best, turns,
+        new_desk(combos), new_plan(), partners, np.zeros(WAY_KINDS, np.int64),
+        np.zeros((WAY_PIECES, NUM_CARDS), np.int64), np.zeros(WAY_NUMBERS, np.int64),
     )  # fmt: skip
     for i in range(len(observations)):
         if ways:

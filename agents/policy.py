@@ -10,6 +10,7 @@ from agents.agent import AgentError, draw
 from agents.checkpoint import load
 from agents.inputs import network_inputs
 from agents.network import Network
+from agents.turns import narrow
 from conquian_env import RuleSet, Views
 
 BASELINE = Path(__file__).with_name("baseline.pt")  # docs/baseline.md is its model card
@@ -35,14 +36,15 @@ class NetworkAgent:
         if views.rules != self.rules:
             raise AgentError(f"{self.name}: trained on {self.rules}, asked to play {views.rules}")
         inputs = network_inputs(views.observation, views.mask, self.rules, self.network.config.ways)
+        narrowed = narrow(views.observation, views.mask, self.rules)
         device = next(self.network.parameters()).device
-        arrays = (torch.from_numpy(array).to(device) for array in (inputs, views.mask))
+        arrays = (torch.from_numpy(array).to(device) for array in (inputs, narrowed))
         with torch.no_grad():
             output = self.network(*arrays)
         probabilities: NDArray[np.float32] = output.log_probabilities.exp().cpu().numpy()
         if self.sample:
             return probabilities
-        best = np.where(views.mask, probabilities, -1.0).argmax(axis=1)
+        best = np.where(narrowed, probabilities, -1.0).argmax(axis=1)
         played = np.zeros_like(probabilities)
         played[np.arange(len(played)), best] = 1.0
         return played

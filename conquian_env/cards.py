@@ -7,7 +7,7 @@ card. Masks are *signed* 64-bit: mixing uint64 and int64 gives floats when the J
 from collections.abc import Iterable
 
 from conquian_env.errors import CardError
-from conquian_env.jit import jit
+from conquian_env.jit import instruction, jit
 
 SUITS = "CDHS"
 RANKS = "A234567JQK"
@@ -86,17 +86,14 @@ def bit(card_id: int) -> int:
     return 1 << int(card_id)
 
 
-@jit
+@instruction("ctpop")
 def count(mask: int) -> int:
-    """How many bits of the lowest 48 are set (added pairwise; a product would overflow)."""
-    mask = mask - ((mask >> 1) & 0x555555555555)
-    mask = (mask & 0x333333333333) + ((mask >> 2) & 0x333333333333)
-    mask = (mask + (mask >> 4)) & 0x0F0F0F0F0F0F
-    mask = mask + (mask >> 24)
-    return (mask + (mask >> 8) + (mask >> 16)) & 0x3F
+    """How many bits are set."""
+    return int(mask).bit_count()
 
 
-@jit
+@instruction("cttz", True)  # the mask is not empty
 def lowest(mask: int) -> int:
     """The place of the lowest bit, such as the lowest card id, of a mask that is not empty."""
-    return count((mask & -mask) - 1)
+    mask = int(mask)
+    return (mask & -mask).bit_length() - 1

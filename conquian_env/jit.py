@@ -8,7 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from numba import njit
+from llvmlite import ir
+from numba import int64, njit
+from numba.extending import intrinsic, overload
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,13 +38,28 @@ def jit(function: Callable[P, R]) -> Callable[P, R]:
     try:
         compiled: Any = njit(cache=True, nogil=True)(function)
         # numba looks at the function's own file only, and would go on using a compiled rule
-        # after the rule changed in another one: the stamp must hold every source.
+        # after the rule changed in another one. What is of another version it does not even read.
         index = compiled._cache._cache_file
         folders = Path(__file__).parent, Path(function.__code__.co_filename).parent
-        index._source_stamp = (index._source_stamp, *map(_sources_digest, folders))
+        index._version = (index._version, *map(_sources_digest, folders))
     except (RuntimeError, AttributeError):  # no writable folder, or a numba that keeps it elsewhere
         compiled = njit(nogil=True)(function)
     return compiled  # type: ignore[no-any-return]  # numba ships no types
+
+
+def instruction(name: str, *flags: bool) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Have compiled code do what a function of one integer does by one instruction of LLVM."""
+
+    def emit(_: Any, builder: Any, __: Any, values: Any) -> Any:
+        return getattr(builder, name)(*values, *(ir.Constant(ir.IntType(1), f) for f in flags))
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        if not DISABLED:
+            one: Any = intrinsic(lambda _, __: (int64(int64), emit))
+            overload(function)(lambda mask: lambda mask: one(mask))  # noqa: PLW0108  # no intrinsic
+        return function
+
+    return decorate
 
 
 def fix_signature(function: Callable[..., Any], signature: Any) -> None:

@@ -200,6 +200,16 @@ def highs(encoding: Encoding) -> NDArray[np.uint8]:
     return encode(HIGHS, encoding, np.full(MAX_EVENTS, NO_EVENT, np.uint8))
 
 
+@jit
+def cards_at(observation: NDArray[np.uint8], start: int) -> int:
+    """The mask of the card piece that begins at ``start`` in one observation (uint8 [416])."""
+    mask = 0
+    for card_id in range(NUM_CARDS):
+        if observation[start + card_id]:
+            mask |= bit(card_id)
+    return mask
+
+
 def unpack(observation: Any, mask: Any, xp: Any = np) -> tuple[Any, Any]:
     """What a packed ``Batch`` shows, in bytes, on the device where it lies.
 

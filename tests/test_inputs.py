@@ -3,7 +3,6 @@
 import itertools
 import math
 from collections.abc import Iterable, Iterator
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -22,11 +21,13 @@ from training.symmetry import ACTION_PLACES, OBSERVATION_PLACES
 
 CARD_PIECES = [piece.name for piece in PIECES if piece.size == 40]
 CARDS_END = 10 * 40
-WAY_PIECES = [f"{kind} {k}" for kind in ("now", "taking", "left", "laid") for k in range(4)]
-PLACES = {name: k for k, name in enumerate([*CARD_PIECES, *WAY_PIECES, "links", "absorbed"])}
-ROW = 280
+WAY_PIECES = [f"{kind} {k}" for kind in ("now", "taking") for k in range(4)]
+WAY_PIECES += ["laid", "left", "near laid", "near left", "links", "absorbed"]
+PLACES = {name: k for k, name in enumerate([*CARD_PIECES, *WAY_PIECES])}
+ROW = 240
 NUMBERS = 4 * ROW  # where they begin
-TOTALS = NUMBERS + 16  # of ways now, taking and left
+TOTALS = NUMBERS + 16  # of ways now and taking, and the best hope
+WORTH = (4.0, 2.0, 0.45, 0.15)
 
 
 def inputs_of(game: Game, ways: bool = True) -> NDArray[np.uint8]:
@@ -36,11 +37,11 @@ def inputs_of(game: Game, ways: bool = True) -> NDArray[np.uint8]:
 
 def by_card(inputs: NDArray[np.uint8], piece: str) -> list[int]:
     """Forty numbers, one a card, of a piece."""
-    return inputs[:NUMBERS].reshape(4, 28, 10)[:, PLACES[piece]].flatten().tolist()
+    return inputs[:NUMBERS].reshape(4, 24, 10)[:, PLACES[piece]].flatten().tolist()
 
 
-def logarithm(count: int) -> int:
-    return round(16 * math.log2(1 + count))
+def logarithm(count: float) -> int:
+    return min(255, round(16 * math.log2(1 + count)))
 
 
 def slow_inputs(game: Game, ways: bool) -> list[int]:
@@ -65,33 +66,38 @@ def way_inputs(game: Game) -> tuple[list[list[int]], list[int]]:
     now = slow_ways(rules, own, table, unseen)
     taking = slow_ways(rules, own | face_up, table | face_up, unseen) if may_take else {}
     after = taking if may_take else {} if face_up else now
-    stock_left = game.observation(game.actor)[LAYOUT["stock_left"]][0]
-    chance = Fraction(999, 1000) * (int(stock_left) + 1) / (len(unseen) + 1)
     down = card_mask(table | face_up if may_take else table)
     turns = list(possible_turns(rules, down, view.hand, after))
-    kinds = (
-        lambda c: holding(now, c),
-        lambda c: holding(taking, c),
-        lambda c: best((ways for _, discard, ways in turns if discard == c), chance),
-        lambda c: best((ways for laid, _, ways in turns if c in laid), chance),
-    )
+    stock_left = int(game.observation(game.actor)[LAYOUT["stock_left"]][0])
+    chance = (stock_left + 1) / (len(unseen) + 1)
     counted = [
-        [len([m for m in some(c).values() if m == missing]) for c in range(40)]
-        for some in kinds
+        [logarithm(len([m for m in holding(some, c).values() if m == missing])) for c in range(40)]
+        for some in (now, taking)
         for missing in range(4)
     ]
+    laid = [best((ways for laid, _, ways in turns if c in laid), chance) for c in range(40)]
+    left = [best((ways for _, discard, ways in turns if discard == c), chance) for c in range(40)]
+    top = best((ways for *_, ways in turns), chance)
+    counted += [[logarithm(64 * hope) for hope in hopes] for hopes in (laid, left)]
+    counted += [[nearness(hope, top) for hope in hopes] for hopes in (laid, left)]
     live = {*view.hand, *unseen, *face_up}
-    counted.append([links(rules, c, own, unseen) if c in live else 0 for c in range(40)])
+    numbers = [links(rules, c, own, unseen) if c in live else 0 for c in range(40)]
+    counted.append([logarithm(n) for n in numbers])
     theirs = card_mask(view.other_table)
     counted.append(
         [int(c in live and theirs > 0 and legal_table(theirs | 1 << c, rules)) for c in range(40)]
     )
     totals = [
-        len([m for m in some.values() if m == missing])
-        for some in (now, taking, best((ways for *_, ways in turns), chance))
+        logarithm(len([m for m in some.values() if m == missing]))
+        for some in (now, taking)
         for missing in range(4)
     ]
-    return [[logarithm(n) for n in piece] for piece in counted], [logarithm(n) for n in totals]
+    return counted, [*totals, logarithm(64 * top)]
+
+
+def nearness(hope: float, top: float) -> int:
+    """64 for the best; nothing below 84 % of it."""
+    return max(0, 64 - round(256 * math.log2(top / hope))) if hope else 0
 
 
 def holding(ways: dict[int, int], card: int) -> dict[int, int]:
@@ -112,8 +118,9 @@ def possible_turns(
                 yield set(laid), discard, left
 
 
-def best(turns: Iterable[dict[int, int]], chance: Fraction) -> dict[int, int]:
-    return max(turns, key=lambda left: sum(chance**m for m in left.values()), default={})
+def best(turns: Iterable[dict[int, int]], chance: float) -> float:
+    """The hope in the ways that the best turn leaves."""
+    return max((sum(WORTH[m] * chance**m for m in left.values()) for left in turns), default=0.0)
 
 
 def links(rules: RuleSet, card: int, own: set[int], unseen: set[int]) -> int:
@@ -138,8 +145,8 @@ def test_the_inputs_are_as_described_in_every_phase(name, every):
 
 def test_sizes():
     assert (row_size(False), row_size(True)) == (100, ROW)
-    assert (number_size(False), number_size(True)) == (16, 28)
-    assert (input_size(False), input_size(True)) == (416, TOTALS + 12)
+    assert (number_size(False), number_size(True)) == (16, 25)
+    assert (input_size(False), input_size(True)) == (416, TOTALS + 9)
 
 
 def test_ways_of_a_position_counted_by_hand():
@@ -152,23 +159,32 @@ def test_ways_of_a_position_counted_by_hand():
     assert not any(any(by_card(inputs, f"now {k}")) for k in (1, 2, 3))
 
 
-def test_what_a_discard_leaves_counted_by_hand():
-    """4S 5S 6S and two of three twos, which cannot be laid: with the king gone the way stays."""
+def test_what_a_turn_leaves_counted_by_hand():
+    """4S 5S 6S and two of three twos, which cannot be laid: with the king gone the way stays.
+
+    Two of seven unseen cards are in the stock, and one will be discarded: the chance that the
+    third two comes is 3 in 8, the hope 2 x 3 / 8.
+    """
     hands = ("AC AD AS 3C 3D", "4S 5S 2H 2D KC")
     inputs = inputs_of(meld(rules=RuleSet(deal=5), hands=hands, stock="2C KH"))
-    laid, king = {33, 34}, 9
-    assert by_card(inputs, "left 1") == [16 * (c == king) for c in range(40)]
-    assert by_card(inputs, "laid 1") == [16 * (c in laid) for c in range(40)]
-    assert inputs[TOTALS:].tolist() == [0, 16, 0, 0] + [0] * 4 + [0, 16, 0, 0]
+    laid, king, hope = {33, 34}, 9, logarithm(64 * 2 * 3 / 8)
+    assert by_card(inputs, "left") == [hope * (c == king) for c in range(40)]
+    assert by_card(inputs, "laid") == [hope * (c in laid) for c in range(40)]
+    assert by_card(inputs, "near left") == [64 * (c == king) for c in range(40)]
+    assert by_card(inputs, "near laid") == [64 * (c in laid) for c in range(40)]
+    assert inputs[TOTALS:].tolist() == [0, 16, 0, 0] + [0] * 4 + [hope]
 
 
 def test_the_best_discard_leaves_most_ways():
     """Without 2H there are AD 2D 3D and 2D 3D 4D, without 3D only 2C 2D 2H."""
     hands = ("KC KD KH QC QD", "4S 5S 2H 2D 3D")
     inputs = inputs_of(meld(rules=RuleSet(deal=5), hands=hands, stock="2C AD 4D"))
-    left = by_card(inputs, "left 1")
-    assert [left[c] for c in (21, 12, 11, 33, 34)] == [25, 16, 0, 0, 0]
-    assert inputs[TOTALS:].tolist() == [0, 32, 0, 0] + [0] * 4 + [0, 25, 0, 0]
+    one = 64 * 2 * 4 / 9  # four in nine is the chance
+    left, near = by_card(inputs, "left"), by_card(inputs, "near left")
+    expected = [logarithm(2 * one), logarithm(one), 0, 0, 0]
+    assert [left[c] for c in (21, 12, 11, 33, 34)] == expected
+    assert [near[c] for c in (21, 12, 11, 33, 34)] == [64, 0, 0, 0, 0]
+    assert inputs[TOTALS:].tolist() == [0, 32, 0, 0] + [0] * 4 + [logarithm(2 * one)]
 
 
 def test_taking_counts_with_the_card_on_offer():

@@ -46,6 +46,7 @@ class Losses:
 
 # How many decisions, and the sums of all losses but the last, in their order.
 NUM_SUMS = len(Losses.__annotations__)
+ROWS = 128  # in multiples of which gradients are worked out
 LEAST = -60.0  # log-probabilities below are nothing, and their exponentials slow
 
 
@@ -100,7 +101,7 @@ def update(
 
     history = [torch.zeros(NUM_SUMS)]
     for chosen in _minibatches(size, config, rng):
-        rows = [chosen_here[chosen_here >= 0] for chosen_here in (p[chosen] for p in places)]
+        rows = [_pad(here[here >= 0]) for here in (p[chosen] for p in places)]
         parts = torch.stack(list(learner.workers.map(work, rollouts, rows)))
         total = ranks.sum(parts.sum(0))
         sums, gradient = torch.split(total, [NUM_SUMS, len(total) - NUM_SUMS])
@@ -119,7 +120,10 @@ def update(
 def gradients(
     learner: Learner, rollout: Rollout, rows: Tensor, config: PPOConfig, entropy_weight: float
 ) -> Tensor:
-    """How many decisions, the parts of their losses, and the gradients, all summed and flat."""
+    """How many decisions, the parts of their losses, and the gradients, all summed and flat.
+
+    A row of -1 is left out.
+    """
     loss, sums = _losses(learner, rollout, rows, config, entropy_weight)
     parts = torch.autograd.grad(loss, learner.weights)
     return torch.cat([sums, *(part.flatten() for part in parts)])
@@ -131,6 +135,7 @@ def _losses(
     """The loss over some decisions, summed, and how many they are with the sums of its parts."""
     dtype = torch.bfloat16 if config.bf16 else torch.float32
     rows = rows.to(rollout.inputs.device)
+    counted, rows = (rows >= 0).float(), rows.clamp_min(0)
     inputs, mask, action, old, advantage, target = (
         array.index_select(0, rows)  # ten times as fast as array[rows]
         for array in (rollout.inputs, rollout.mask, rollout.action, rollout.log_probability,
@@ -141,28 +146,28 @@ def _losses(
     log_ratio = log_probabilities.gather(1, action[:, None])[:, 0] - old
     ratio = log_ratio.exp()
     clipped = ratio.clamp(1 - config.clip, 1 + config.clip)
-    policy_loss = -torch.min(ratio * advantage, clipped * advantage).sum()
-    kl = ((ratio - 1) - log_ratio).sum()
-    value_loss = (output.value - target).square().sum()
-    entropy = -(log_probabilities.clamp_min(LEAST).exp() * log_probabilities).sum()
+    policy_loss = -counted @ torch.min(ratio * advantage, clipped * advantage)
+    kl = counted @ ((ratio - 1) - log_ratio)
+    value_loss = counted @ (output.value - target).square()
+    entropy = -counted @ (log_probabilities.clamp_min(LEAST).exp() * log_probabilities).sum(1)
     loss = policy_loss + config.value_weight * value_loss - entropy_weight * entropy
-    loss = loss + config.kl * (ratio * log_ratio - (ratio - 1)).sum()  # of KL(new, old)
+    if config.kl:
+        loss = loss + config.kl * (counted @ (ratio * log_ratio - (ratio - 1)))  # KL(new, old)
 
     critic_loss = other_hand_loss = loss.new_zeros(())
     if rollout.hidden is not None:
         hidden = rollout.hidden.index_select(0, rows)
         if learner.critic is not None:
-            critic_loss = (learner.critic(inputs, hidden, dtype) - target).square().sum()
+            critic_loss = counted @ (learner.critic(inputs, hidden, dtype) - target).square()
         if output.other_hand is not None:
-            other_hand_loss = nn.functional.binary_cross_entropy_with_logits(
-                output.other_hand, hidden[:, :NUM_CARDS].float(), reduction="sum"
-            ) / NUM_CARDS  # fmt: skip
+            other_hand_loss = counted @ nn.functional.binary_cross_entropy_with_logits(
+                output.other_hand, hidden[:, :NUM_CARDS].float(), reduction="none"
+            ).mean(1)  # fmt: skip
         loss = loss + config.value_weight * critic_loss
         loss = loss + config.other_hand_weight * other_hand_loss
-    count = loss.new_tensor(len(rows))
-    clip_count = (ratio != clipped).float().sum()
-    sums = [count, policy_loss, value_loss, entropy, -log_ratio.sum(), kl, clip_count, critic_loss,
-            other_hand_loss]  # fmt: skip
+    clip_count = counted @ (ratio != clipped).float()
+    sums = [counted.sum(), policy_loss, value_loss, entropy, -counted @ log_ratio, kl, clip_count,
+            critic_loss, other_hand_loss]  # fmt: skip
     return loss, torch.stack(sums).detach()
 
 
@@ -193,6 +198,11 @@ def _places(rollout: Rollout, size: int) -> Tensor:
     rows = torch.nonzero(rollout.learned.cpu())[:, 0]
     places[rollout.number[rows]] = rows
     return places
+
+
+def _pad(rows: Tensor) -> Tensor:
+    """Rows, and -1 up to a multiple: what is multiplied in a new shape costs as much again."""
+    return nn.functional.pad(rows, (0, -len(rows) % ROWS), value=-1)
 
 
 def _minibatches(size: int, config: PPOConfig, rng: np.random.Generator) -> Iterator[Tensor]:

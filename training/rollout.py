@@ -14,6 +14,7 @@ from torch import Tensor
 from agents.agent import uniforms
 from agents.inputs import input_size, network_inputs
 from agents.network import Critic, Network
+from agents.turns import narrow
 from conquian_env import Batch
 from conquian_env.actions import NUM_ACTIONS
 from conquian_env.jit import jit
@@ -176,6 +177,7 @@ class Collector:
         observation[some] = observation[some][:, OBSERVATION_PLACES]
         mask[some] = mask[some][:, ACTION_PLACES]
         network_inputs(observation, mask, batch.rules, self.config.network.ways, inputs)
+        mask[:] = narrow(observation, mask, batch.rules)
         if self.with_hidden:
             hidden[:] = batch.hidden()
             hidden[some] = hidden[some][:, HIDDEN_PLACES]

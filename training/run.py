@@ -67,7 +67,7 @@ class Run:
         self.average: Network = copy.deepcopy(self.network)
         networks = [self.network] + ([self.critic] if self.critic else [])
         learnt = [weights for one in networks for weights in one.to(device).parameters()]
-        self.optimizer = torch.optim.Adam(learnt, lr=config.ppo.learning_rate, eps=1e-5)
+        self.optimizer = torch.optim.Adam(learnt, lr=config.ppo.learning_rate, eps=1e-5, fused=True)
         self.workers = ThreadPoolExecutor(config.threads, "learner", torch.set_num_threads, (1,))
         self.learner = Learner(self.network, self.critic, self.optimizer, self.workers, ranks)
         self.pool = Pool(config.pool, self.rules, config.seed)

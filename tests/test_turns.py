@@ -1,0 +1,80 @@
+"""Which lays a policy is asked about, against all subsets of a hand in plain Python."""
+
+import itertools
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from agents.turns import narrow
+from conquian_env import Batch, Game, RuleSet
+from conquian_env.actions import LAY, NUM_ACTIONS
+from conquian_env.cards import card_mask, cards
+from conquian_env.melds import legal_table
+from tests.playing import playthroughs
+from tests.positions import meld
+from tests.test_inputs import places
+from training.symmetry import ACTION_PLACES, OBSERVATION_PLACES
+
+
+def narrowed(game: Game) -> NDArray[np.bool_]:
+    observation, mask = game.observation(game.actor)[None], game.legal_mask()[None]
+    return narrow(observation, mask, game.rules)[0]
+
+
+def slow_lays(game: Game) -> set[int]:
+    """The cards of the sets that make the table legal and of which no smaller part does."""
+    view = game.view(game.actor)
+    enough: list[set[int]] = []
+    for size in range(len(view.hand) + 1):
+        for laid in map(set, itertools.combinations(view.hand, size)):
+            smaller = any(one <= laid for one in enough)
+            if not smaller and legal_table(card_mask({*view.table, *laid}), game.rules):
+                enough.append(laid)
+    return set().union(*enough)
+
+
+@pytest.mark.parametrize("name", ["classic", "mexican", "bicycle"])
+def test_only_lays_that_can_wait_are_left_out(name):
+    fewer = 0
+    for game in playthroughs(name, games=60, seed=5):
+        if game.is_over:
+            continue
+        legal, kept = game.legal_mask(), narrowed(game)
+        lays = {c for c in range(40) if legal[LAY + c]}
+        if not legal_table(card_mask(game.view(game.actor).table), game.rules):
+            lays &= slow_lays(game)
+        assert {c for c in range(40) if kept[LAY + c]} == lays
+        np.testing.assert_array_equal(np.delete(kept, range(3, 43)), np.delete(legal, range(3, 43)))
+        assert kept.any()
+        fewer += kept.sum() < legal.sum()
+    assert fewer > 10
+
+
+def test_what_a_table_needs_comes_first():
+    """KD needs JD QD, or KC KH; 5S 6S 7S can wait."""
+    hands = ("AC AD AS 3C 3D 3H 4C 4D JC JH", "JD QD KC 5S 6S 7S KH 2S 2C 4H")
+    game = meld(hands=hands, tables=("", "KD"), stock="AH 2H")
+    assert {c for c in range(40) if narrowed(game)[LAY + c]} == set(cards("JD QD KC KH"))
+
+
+def test_cards_laid_in_order_are_left_as_they_are():
+    for game in playthroughs("nano", games=20, seed=1):
+        if not game.is_over:
+            np.testing.assert_array_equal(narrowed(game), game.legal_mask())
+
+
+def test_the_masks_given_are_not_changed_and_symmetries_move_what_is_left():
+    batch, rng = Batch(256, seed=4, skip_forced=True), np.random.default_rng(0)
+    for _ in range(9):
+        batch.step(batch.sample_actions(rng))
+    observation, mask = batch.observation.copy(), batch.mask.copy()
+    plain = narrow(observation, mask, RuleSet())
+    np.testing.assert_array_equal(mask, batch.mask)
+    assert (plain != mask).any()
+    suits = (2, 0, 3, 1)
+    actions = places(NUM_ACTIONS, LAY, NUM_ACTIONS, suits)
+    seen = observation[:, places(observation.shape[1], 0, 400, suits)]
+    np.testing.assert_array_equal(narrow(seen, mask[:, actions], RuleSet()), plain[:, actions])
+    turned = narrow(observation[:, OBSERVATION_PLACES], mask[:, ACTION_PLACES], RuleSet())
+    np.testing.assert_array_equal(turned, plain[:, ACTION_PLACES])
