@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import pickle
 import shutil
 import subprocess
 import sys
@@ -175,6 +176,20 @@ def test_a_rule_changed_in_another_file_takes_effect(tmp_path: Path) -> None:
     assert text.count(rule) == 1
     melds.write_text(text.replace(rule, "    return 0\n"))  # no table is ever legal
     assert int(python(COUNT_TAKES, root)) == 0
+
+
+def test_a_cache_of_other_sources_is_not_even_read(tmp_path: Path) -> None:
+    """It may name classes that are gone."""
+    root = package_in(tmp_path)
+    before = python(COUNT_TAKES, root)
+    for path in root.glob("conquian_env/__pycache__/*.nbi"):
+        with path.open("rb") as file:
+            pickle.load(file)
+            version = path.read_bytes()[: file.tell()]
+        path.write_bytes(version + b"no pickle")
+    with (root / "conquian_env" / "melds.py").open("a") as file:
+        file.write("# changed\n")
+    assert python(COUNT_TAKES, root) == before
 
 
 def test_the_cache_is_used(tmp_path: Path) -> None:

@@ -13,8 +13,9 @@ from agents import make_agent
 from agents.agent import AgentError
 from agents.checkpoint import Checkpoint, save
 from agents.inputs import network_inputs, row_size
-from agents.network import NO, Critic, Network, NetworkConfig, make_network
+from agents.network import NO, Critic, Network, NetworkConfig, SuitLayer, make_network
 from agents.policy import NetworkAgent
+from agents.turns import narrow
 from conquian_env import Batch, RuleSet
 from conquian_env.actions import LAY, NUM_ACTIONS
 from conquian_env.errors import OptionError
@@ -61,6 +62,21 @@ def by_suits(x: Tensor, start: int, end: int, suits: tuple[int, ...], size: int)
 
 
 PERMUTATIONS = list(itertools.permutations(range(4)))
+
+
+def test_a_layer_of_suits_and_its_gradients():
+    """Written out: rows plus what they and their mean say; gradients by differences."""
+    torch.manual_seed(0)
+    layer, rows = SuitLayer(6).double(), torch.randn(4, 5, 6, dtype=torch.double)
+    expected = rows + torch.relu(layer.own(rows) + layer.mean(rows.mean(0)))
+    torch.testing.assert_close(layer(rows), expected)
+    weights = [rows, *(one.detach() for one in layer.parameters())]
+
+    def by_weights(x: Tensor, *values: Tensor) -> Tensor:
+        named = dict(zip(dict(layer.named_parameters()), values, strict=True))
+        return torch.func.functional_call(layer, named, (x,))
+
+    assert torch.autograd.gradcheck(by_weights, [one.requires_grad_() for one in weights])
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -193,8 +209,9 @@ def test_counts_of_cards_are_read_in_tens_and_ways_in_doublings():
     number = LAYOUT["stock_left"].start - LAYOUT["phase"].start
     assert rows.number_scale[number] == pytest.approx(0.1)
     assert rows.number_scale[0] == 1
-    assert rows.number_scale[16:].tolist() == [1 / 32] * 12
-    assert rows.card_scale.reshape(28, 10)[:, 0].tolist() == [1] * 10 + [1 / 32] * 17 + [1 / 16]
+    assert rows.number_scale[16:].tolist() == [1 / 32] * 9
+    told = [1 / 32] * 8 + [1 / 64] * 2 + [1 / 64] * 2 + [1 / 32, 1]
+    assert rows.card_scale.reshape(24, 10)[:, 0].tolist() == [1] * 10 + told
 
 
 @pytest.mark.parametrize(
@@ -261,5 +278,7 @@ def test_a_network_in_memory_is_asked_as_it_was_trained(ways, batch):
     network = made(shape)
     agent = NetworkAgent(network, RuleSet(), sample=True)
     seen = agent.probabilities(batch.views(np.arange(N), np.zeros(N, np.uint64)))
-    expected = network(*given(batch, ways)).log_probabilities.exp()
+    inputs, _ = given(batch, ways)
+    choices = torch.from_numpy(narrow(batch.observation, batch.mask, batch.rules))
+    expected = network(inputs, choices).log_probabilities.exp()
     torch.testing.assert_close(torch.from_numpy(seen), expected)

@@ -17,7 +17,7 @@ from training import run as run_module
 from training.config import Config, PoolConfig, PPOConfig
 from training.match import play_match
 from training.opponents import Pool
-from training.ppo import Learner, Losses, _minibatches, update
+from training.ppo import Learner, Losses, _minibatches, gradients, update
 from training.ranks import Ranks
 from training.rollout import Collector, Rollout
 from training.run import Run
@@ -215,6 +215,23 @@ def test_the_first_gradient_is_that_of_the_advantages_set_to_mean_0_and_deviatio
         learner = Learner(network, None, optimizer, workers, Ranks())
         update(learner, [rollout], SIZE, config, 0.3, np.random.default_rng(0))
     torch.testing.assert_close(before - flat(network), gradient, atol=1e-5, rtol=1e-3)
+
+
+def test_rows_that_fill_up_are_left_out():
+    """Of every part of the loss, those of the critic and the other hand included."""
+    shape = replace(CONFIG.network, other_hand=True)
+    config = replace(CONFIG, network=shape, ppo=replace(PPO, critic=True, kl=0.5))
+    network, critic = network_of(config), Critic(shape)
+    rollout = rollout_of(config, network, critic)
+    optimizer = torch.optim.Adam([*network.parameters(), *critic.parameters()])
+    rows = torch.arange(7, 107)
+    with ThreadPoolExecutor(1) as workers:
+        learner = Learner(network, critic, optimizer, workers, Ranks())
+        expected = gradients(learner, rollout, rows, config.ppo, 0.3)
+        full = torch.nn.functional.pad(rows, (0, 28), value=-1)
+        found = gradients(learner, rollout, full, config.ppo, 0.3)
+    assert expected[0] == found[0] == 100
+    torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
 
 
 def test_a_step_is_no_longer_than_the_norm_that_is_allowed():

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from agents.inputs import network_inputs
 from agents.network import Critic, Network, NetworkConfig, make_network
+from agents.turns import narrow
 from conquian_env import Batch
 from conquian_env.actions import NUM_ACTIONS
 from conquian_env.rules import rule_set
@@ -78,7 +79,8 @@ def test_a_rollout_holds_what_the_batch_showed(rules, ways):
     for t in range(T):
         expected = network_inputs(twin.observation, twin.mask, twin.rules, ways)
         np.testing.assert_array_equal(inputs[t], expected)
-        np.testing.assert_array_equal(mask[t], twin.mask)
+        choices = narrow(twin.observation, twin.mask, twin.rules)
+        np.testing.assert_array_equal(mask[t], choices)
         np.testing.assert_array_equal(collector.actor[t], twin.actor)
         assert twin.mask.sum(axis=1).min() > 1
         twin.step(action[t])
@@ -202,7 +204,7 @@ def test_mirrored_games_are_the_same_games():
         seen[ODD], may[ODD] = seen[ODD][:, OBSERVATION_PLACES], may[ODD][:, ACTION_PLACES]
         rest[ODD] = rest[ODD][:, HIDDEN_PLACES]
         np.testing.assert_array_equal(inputs[t], network_inputs(seen, may, twin.rules, True))
-        np.testing.assert_array_equal(mask[t], may)
+        np.testing.assert_array_equal(mask[t], narrow(seen, may, twin.rules))
         np.testing.assert_array_equal(hidden[t], rest)
         played = np.where(ODD, ACTION_PLACES[action[t]], action[t])
         theirs = twin.actor == seat
