@@ -22,9 +22,10 @@ check: $(VENV)/dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Some four minutes.
-bench: $(VENV)/bench
+# Some seven minutes.
+bench: $(VENV)/bench $(VENV)/train
 	$(BIN)/python -m tests.bench --out bench.json
+	$(BIN)/python -m tests.bench_learner
 
 $(VENV)/train $(VENV)/dev $(VENV)/bench: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.11")'
