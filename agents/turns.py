@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from conquian_env import RuleSet
-from conquian_env.actions import LAY
-from conquian_env.cards import NUM_CARDS, bit, lowest
+from conquian_env.actions import DISCARD, LAY
+from conquian_env.cards import NUM_CARDS, bit, count, lowest
 from conquian_env.jit import jit
 from conquian_env.melds import is_legal_table, reach, rulebook
 from conquian_env.observation import LAYOUT, cards_at
 
 LAID, LEFT = 0, 1
 OWN_HAND, OWN_TABLE = LAYOUT["own_hand"].start, LAYOUT["own_table"].start
-MOST_LEAST = 64  # least sets of lays that are told from larger ones
+MOST_LEAST = 64  # sets of lays that larger ones are compared with
 
 
 class Plan(NamedTuple):
@@ -95,14 +95,22 @@ def _keep(laid: int, rest: int, plan: Plan) -> None:
 
 
 @jit
-def _first_lays(hand: int, table: int, book: np.void, least: NDArray[np.int64]) -> int:
-    """The cards of all least sets that make ``table`` legal."""
+def _holds_any(laid: int, least: NDArray[np.int64]) -> bool:
+    """Whether a set of cards holds one of others."""
+    for k in range(len(least)):
+        if least[k] & ~laid == 0:
+            return True
+    return False
+
+
+@jit
+def _urgent_lays(hand: int, table: int, book: np.void, least: NDArray[np.int64]) -> int:
+    """The cards of the least sets that make ``table`` legal, and of those that win."""
     lays, laid, found, cards = reach(table, table | hand, book) & hand, 0, 0, 0
     while True:  # over every subset of lays, and none before what it holds
-        larger = False
-        for k in range(found):
-            larger = larger or least[k] & ~laid == 0
-        if not larger and is_legal_table(table | laid, book):
+        after = table | laid
+        wins = count(after) == int(book["target"])
+        if (wins or not _holds_any(laid, least[:found])) and is_legal_table(after, book):
             cards |= laid
             if found < len(least):
                 least[found] = laid
@@ -116,13 +124,13 @@ def _first_lays(hand: int, table: int, book: np.void, least: NDArray[np.int64]) 
 def _narrow(
     observation: NDArray[np.uint8], mask: NDArray[np.bool_], books: NDArray[np.void]
 ) -> None:
-    book, least = books[0], np.zeros(MOST_LEAST, np.int64)
+    least = np.zeros(MOST_LEAST, np.int64)
     for i in range(len(mask)):
-        table = cards_at(observation[i], OWN_TABLE)
-        if not is_legal_table(table, book):
-            first = _first_lays(cards_at(observation[i], OWN_HAND), table, book, least)
+        if mask[i, LAY:DISCARD].any():
+            hand, table = cards_at(observation[i], OWN_HAND), cards_at(observation[i], OWN_TABLE)
+            urgent = _urgent_lays(hand, table, books[0], least)
             for card_id in range(NUM_CARDS):
-                mask[i, LAY + card_id] &= first & bit(card_id) != 0
+                mask[i, LAY + card_id] &= urgent & bit(card_id) != 0
 
 
 def narrow(
@@ -130,9 +138,9 @@ def narrow(
 ) -> NDArray[np.bool_]:
     """Legal actions without lays that can wait: bool [n, 83] from uint8 [n, 416] and bool [n, 83].
 
-    While the table is not legal, a card must be in a least set that makes it so. Others can be laid
-    when it is, so every turn stays possible, but not in every order: turns that only differ in it
-    would be told apart by chance, and their number would count for them.
+    What is left are the cards of least sets that make the own table legal, and of sets that win.
+    Any other card can be laid in a later turn as well: until then it tells the other seat nothing,
+    and cannot be insisted on. Where cards are laid in the order of their ids, nothing is left out.
     """
     narrowed = mask.copy()
     if rules.lay_order == "any":

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from agents.turns import narrow
 from conquian_env import Batch, Game, RuleSet
-from conquian_env.actions import LAY, NUM_ACTIONS
+from conquian_env.actions import DISCARD, LAY, NUM_ACTIONS
 from conquian_env.cards import card_mask, cards
 from conquian_env.melds import legal_table
 from tests.playing import playthroughs
@@ -23,18 +23,20 @@ def narrowed(game: Game) -> NDArray[np.bool_]:
 
 
 def slow_lays(game: Game) -> set[int]:
-    """The cards of the sets that make the table legal and of which no smaller part does."""
-    view = game.view(game.actor)
+    """Of all sets that make the table legal: those without a smaller one in them, or that win."""
+    view, urgent = game.view(game.actor), set()
     enough: list[set[int]] = []
     for size in range(len(view.hand) + 1):
         for laid in map(set, itertools.combinations(view.hand, size)):
             smaller = any(one <= laid for one in enough)
-            if not smaller and legal_table(card_mask({*view.table, *laid}), game.rules):
+            wins = len(view.table) + size == game.rules.target
+            if (wins or not smaller) and legal_table(card_mask({*view.table, *laid}), game.rules):
                 enough.append(laid)
-    return set().union(*enough)
+                urgent |= laid
+    return urgent
 
 
-@pytest.mark.parametrize("name", ["classic", "mexican", "bicycle"])
+@pytest.mark.parametrize("name", ["classic", "mexican", "bicycle", "nine"])
 def test_only_lays_that_can_wait_are_left_out(name):
     fewer = 0
     for game in playthroughs(name, games=60, seed=5):
@@ -42,12 +44,11 @@ def test_only_lays_that_can_wait_are_left_out(name):
             continue
         legal, kept = game.legal_mask(), narrowed(game)
         lays = {c for c in range(40) if legal[LAY + c]}
-        if not legal_table(card_mask(game.view(game.actor).table), game.rules):
-            lays &= slow_lays(game)
-        assert {c for c in range(40) if kept[LAY + c]} == lays
+        expected = lays & slow_lays(game) if lays else set()
+        assert {c for c in range(40) if kept[LAY + c]} == expected
         np.testing.assert_array_equal(np.delete(kept, range(3, 43)), np.delete(legal, range(3, 43)))
         assert kept.any()
-        fewer += kept.sum() < legal.sum()
+        fewer += expected != lays
     assert fewer > 10
 
 
@@ -56,6 +57,18 @@ def test_what_a_table_needs_comes_first():
     hands = ("AC AD AS 3C 3D 3H 4C 4D JC JH", "JD QD KC 5S 6S 7S KH 2S 2C 4H")
     game = meld(hands=hands, tables=("", "KD"), stock="AH 2H")
     assert {c for c in range(40) if narrowed(game)[LAY + c]} == set(cards("JD QD KC KH"))
+    game.apply(LAY + 17)
+    game.apply(LAY + 18)
+    assert LAY + 34 in game.legal_actions()
+    assert not narrowed(game)[LAY:DISCARD].any()
+
+
+@pytest.mark.parametrize(("last", "kept"), [("2S", "4H 5H 6H 2C 2D 2H 2S"), ("3S", "")])
+def test_a_lay_that_wins_cannot_wait(last, kept):
+    """With four down, seven cards win together; six of them do not."""
+    hands = ("AC AD AS 3C 3D 3H 4C 4D JC JH", f"4H 5H 6H 2C 2D 2H {last}")
+    game = meld(hands=hands, tables=("", "7S JS QS KS"), stock="AH KH")
+    assert {c for c in range(40) if narrowed(game)[LAY + c]} == set(cards(kept))
 
 
 def test_cards_laid_in_order_are_left_as_they_are():
