@@ -97,7 +97,7 @@ def _keep(laid: int, rest: int, plan: Plan) -> None:
 @jit
 def _holds_any(laid: int, least: NDArray[np.int64]) -> bool:
     """Whether a set of cards holds one of others."""
-    for k in range(len(least)):
+    for k in range(len(least)):  # noqa: SIM110  # numba has no generators
         if least[k] & ~laid == 0:
             return True
     return False
