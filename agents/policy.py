@@ -10,6 +10,7 @@ from agents.agent import AgentError, draw
 from agents.checkpoint import load
 from agents.inputs import network_inputs
 from agents.network import Network
+from agents.symmetry import ACTION_PLACES, OBSERVATION_PLACES, reversible
 from agents.turns import narrow
 from conquian_env import RuleSet, Views
 
@@ -18,6 +19,9 @@ BASELINE = Path(__file__).with_name("baseline.pt")  # docs/baseline.md is its mo
 
 class NetworkAgent:
     """A network that is in memory; alone among agents its last bits depend on the batch size.
+
+    Where the rank line can be read backwards, the probabilities are means over both readings: with
+    the suits, which the network has built in, they are the same in all symmetries of the rules.
 
     Args:
         network: as it is now; later changes of its weights change the agent.
@@ -35,19 +39,32 @@ class NetworkAgent:
         """What ``act`` plays, float32 [n, 83]: the network's own, or 1 for its best action."""
         if views.rules != self.rules:
             raise AgentError(f"{self.name}: trained on {self.rules}, asked to play {views.rules}")
-        inputs = network_inputs(views.observation, views.mask, self.rules, self.network.config.ways)
-        narrowed = narrow(views.observation, views.mask, self.rules)
-        device = next(self.network.parameters()).device
-        arrays = (torch.from_numpy(array).to(device) for array in (inputs, narrowed))
-        with torch.no_grad():
-            output = self.network(*arrays)
-        probabilities: NDArray[np.float32] = output.log_probabilities.exp().cpu().numpy()
+        choices = narrow(views.observation, views.mask, self.rules)
+        probabilities = self._policy(views.observation, views.mask, choices)
+        if reversible(self.rules):
+            arrays = views.observation[:, OBSERVATION_PLACES], views.mask[:, ACTION_PLACES]
+            mirrored = self._policy(*arrays, choices[:, ACTION_PLACES])
+            probabilities = (probabilities + mirrored[:, ACTION_PLACES]) * np.float32(0.5)
         if self.sample:
             return probabilities
-        best = np.where(narrowed, probabilities, -1.0).argmax(axis=1)
+        best = np.where(choices, probabilities, -1.0).argmax(axis=1)
         played = np.zeros_like(probabilities)
         played[np.arange(len(played)), best] = 1.0
         return played
+
+    @torch.no_grad()
+    def _policy(
+        self,
+        observation: NDArray[np.uint8],
+        mask: NDArray[np.bool_],
+        choices: NDArray[np.bool_],
+    ) -> NDArray[np.float32]:
+        """What the network says, float32 [n, 83]."""
+        inputs = network_inputs(observation, mask, self.rules, self.network.config.ways)
+        device = next(self.network.parameters()).device
+        arrays = (torch.from_numpy(array).to(device) for array in (inputs, choices))
+        output: NDArray[np.float32] = self.network(*arrays).log_probabilities.exp().cpu().numpy()
+        return output
 
     def act(self, views: Views) -> NDArray[np.int64]:
         """int64 [n]."""

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from agents.inputs import input_size, network_inputs, number_size, row_size
+from agents.symmetry import ACTION_PLACES, OBSERVATION_PLACES
 from conquian_env import Batch, Game, RuleSet
 from conquian_env.actions import LAY, NUM_ACTIONS, TAKE
 from conquian_env.cards import card_mask
@@ -17,7 +18,6 @@ from conquian_env.observation import LAYOUT, OBSERVATION_SIZE, PIECES
 from tests.playing import playthroughs
 from tests.positions import HAND_0, HAND_1, meld, position
 from tests.test_ways import slow_ways
-from training.symmetry import ACTION_PLACES, OBSERVATION_PLACES
 
 CARD_PIECES = [piece.name for piece in PIECES if piece.size == 40]
 CARDS_END = 10 * 40

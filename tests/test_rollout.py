@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from agents.inputs import network_inputs
 from agents.network import Critic, Network, NetworkConfig, make_network
+from agents.symmetry import ACTION_PLACES, HIDDEN_PLACES, OBSERVATION_PLACES
 from agents.turns import narrow
 from conquian_env import Batch
 from conquian_env.actions import NUM_ACTIONS
@@ -20,7 +21,6 @@ from training.advantages import advantages
 from training.config import Config, PoolConfig, PPOConfig
 from training.opponents import NOBODY, Pool
 from training.rollout import Collector, Rollout, _draw
-from training.symmetry import ACTION_PLACES, HIDDEN_PLACES, OBSERVATION_PLACES
 
 N, T = 32, 40
 CONFIG = Config(

@@ -13,6 +13,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from agents import make_agent
 from agents.checkpoint import CheckpointError, load
 from agents.network import NetworkConfig
+from agents.symmetry import ACTION_PLACES, HIDDEN_PLACES, OBSERVATION_PLACES
 from conquian_env import Game, RuleSet, cards
 from conquian_env.actions import DISCARD, LAY
 from conquian_env.cards import NAMES, cards_text
@@ -23,7 +24,6 @@ from training.config import Config, EvaluationConfig, PoolConfig, PPOConfig, loa
 from training.match import play_match
 from training.run import Run
 from training.run import _revision as revision
-from training.symmetry import ACTION_PLACES, HIDDEN_PLACES, OBSERVATION_PLACES
 from training.train import METRICS, main, train
 
 SMALL = Config(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from agents.symmetry import ACTION_PLACES, OBSERVATION_PLACES
 from agents.turns import narrow
 from conquian_env import Batch, Game, RuleSet
 from conquian_env.actions import DISCARD, LAY, NUM_ACTIONS
@@ -14,7 +15,6 @@ from conquian_env.melds import legal_table
 from tests.playing import playthroughs
 from tests.positions import meld
 from tests.test_inputs import places
-from training.symmetry import ACTION_PLACES, OBSERVATION_PLACES
 
 
 def narrowed(game: Game) -> NDArray[np.bool_]:

@@ -9,10 +9,10 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from agents.network import NetworkConfig
+from agents.symmetry import reversible
 from conquian_env import RuleSet
 from conquian_env.errors import ConquianError
 from conquian_env.rules import rule_set
-from training.symmetry import reversible
 
 _STRICT = ConfigDict(extra="forbid", strict=True)
 Count = Annotated[int, Field(ge=1)]

@@ -14,6 +14,7 @@ from torch import Tensor
 from agents.agent import uniforms
 from agents.inputs import input_size, network_inputs
 from agents.network import Critic, Network
+from agents.symmetry import ACTION_PLACES, HIDDEN_PLACES, OBSERVATION_PLACES
 from agents.turns import narrow
 from conquian_env import Batch
 from conquian_env.actions import NUM_ACTIONS
@@ -24,7 +25,6 @@ from conquian_env.state import STATE
 from training.advantages import advantages
 from training.config import Config
 from training.opponents import NOBODY, Pool
-from training.symmetry import ACTION_PLACES, HIDDEN_PLACES, OBSERVATION_PLACES
 
 CRITIC_CHUNK = 8192
 
