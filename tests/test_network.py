@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from agents import make_agent
@@ -15,6 +16,7 @@ from agents.checkpoint import Checkpoint, save
 from agents.inputs import network_inputs, row_size
 from agents.network import NO, Critic, Network, NetworkConfig, SuitLayer, make_network
 from agents.policy import NetworkAgent
+from agents.symmetry import ACTION_PLACES, OBSERVATION_PLACES
 from agents.turns import narrow
 from conquian_env import Batch, RuleSet
 from conquian_env.actions import LAY, NUM_ACTIONS
@@ -272,13 +274,31 @@ def test_a_policy_for_other_rules_is_refused(tmp_path):
         make_agent(f"ppo:{path}").act(batch.views(np.array([0]), np.zeros(1, np.uint64)))
 
 
+def said(network: Network, observation: NDArray, mask: NDArray, rules: RuleSet) -> NDArray:
+    """What a network says of decisions as they are shown, lays that can wait left out."""
+    choices = torch.from_numpy(narrow(observation, mask, rules))
+    inputs = torch.from_numpy(network_inputs(observation, mask, rules, network.config.ways))
+    return network(inputs, choices).log_probabilities.exp().detach().numpy()
+
+
 @pytest.mark.parametrize("ways", [True, False])
-def test_a_network_in_memory_is_asked_as_it_was_trained(ways, batch):
-    shape = replace(SUIT, ways=ways)
-    network = made(shape)
-    agent = NetworkAgent(network, RuleSet(), sample=True)
-    seen = agent.probabilities(batch.views(np.arange(N), np.zeros(N, np.uint64)))
-    inputs, _ = given(batch, ways)
-    choices = torch.from_numpy(narrow(batch.observation, batch.mask, batch.rules))
-    expected = network(inputs, choices).log_probabilities.exp()
-    torch.testing.assert_close(torch.from_numpy(seen), expected)
+def test_an_agent_is_asked_in_both_readings_of_the_rank_line(ways, batch):
+    network, rules = made(replace(SUIT, ways=ways)), RuleSet()
+    agent = NetworkAgent(network, rules, sample=True)
+    views = batch.views(np.arange(N), np.zeros(N, np.uint64))
+    plain = said(network, views.observation, views.mask, rules)
+    turned = views.observation[:, OBSERVATION_PLACES], views.mask[:, ACTION_PLACES]
+    mirrored = said(network, *turned, rules)[:, ACTION_PLACES]
+    assert abs(plain - mirrored).max() > 0.01
+    seen = agent.probabilities(views)
+    np.testing.assert_allclose(seen, (plain + mirrored) / 2, atol=1e-6)
+    again = agent.probabilities(replace(views, observation=turned[0], mask=turned[1]))
+    np.testing.assert_allclose(again[:, ACTION_PLACES], seen, atol=1e-6)
+
+
+def test_where_the_rank_line_has_a_gap_it_is_asked_once():
+    rules = RuleSet(seven_jack_adjacent=False)
+    batch, network = Batch(N, rules, skip_forced=True), made(SUIT)
+    views = batch.views(np.arange(N), np.zeros(N, np.uint64))
+    seen = NetworkAgent(network, rules, sample=True).probabilities(views)
+    np.testing.assert_allclose(seen, said(network, views.observation, views.mask, rules), atol=1e-6)
