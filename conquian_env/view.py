@@ -257,12 +257,18 @@ def legal_choices(who: str, chosen: object, mask: NDArray[np.bool_]) -> NDArray[
             f"{who}: act must return {len(mask)} integers, "
             f"not {actions.dtype} of shape {actions.shape}"
         )
-    inside = (actions >= 0) & (actions < NUM_ACTIONS)
-    legal = inside & mask[np.arange(len(mask)), np.where(inside, actions, 0)]
+    legal = are_legal(actions, mask)
     if not legal.all():
         row = int(np.flatnonzero(~legal)[0])
         raise IllegalActionError(f"{who}: action {actions[row]} is not legal in row {row}")
     return actions.astype(np.int64)
+
+
+def are_legal(actions: NDArray[np.integer[Any]], mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which of the actions ([n], any numbers) the rows of ``mask`` (bool [n, 83]) allow."""
+    inside = (actions >= 0) & (actions < NUM_ACTIONS)
+    legal: NDArray[np.bool_] = inside & mask[np.arange(len(mask)), np.where(inside, actions, 0)]
+    return legal
 
 
 @jit

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
+from agents.process.wire import request
 from conquian_env import Game, Phase, RuleSet, View, Views, card, view
 from conquian_env.cards import NAMES
 from conquian_env.conquian_v0 import raw_env
@@ -54,6 +55,12 @@ def views_bytes(game: Game, seat: int) -> bytes:
     arrays = [getattr(seen, field.name) for field in fields(seen) if field.name != "rules"]
     arrays += [array.base for array in arrays if array.base is not None]  # padding and all
     return b"".join(array.tobytes() for array in arrays) + repr(seen.rules).encode()
+
+
+def request_bytes(game: Game, seat: int) -> bytes:
+    """What is sent to an agent in a process of its own."""
+    seen = seen_as_actor(game, seat)
+    return b"" if seen is None else request(seen)
 
 
 def mask_bytes(game: Game, seat: int) -> bytes:
@@ -108,6 +115,7 @@ SURFACES: dict[str, Callable[[Game, int], bytes]] = {
     "picture": lambda game, seat: game.view(seat)._repr_html_().encode(),
     "observation": lambda game, seat: game.observation(seat).tobytes(),
     "views": views_bytes,
+    "request": request_bytes,
     "mask": mask_bytes,
     "environment": partial(env_bytes, encoding="flat"),
     "environment planes": partial(env_bytes, encoding="planes"),
@@ -297,7 +305,7 @@ PLANTS = {
         {"view", "view JSON", "view text", "picture", "environment", "single"},
     ),
     "mask": (leak_mask, {"mask", *ENVS}),
-    "views": (leak_views, {"views"}),
+    "views": (leak_views, {"views", "request"}),
 }
 
 
