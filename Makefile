@@ -9,7 +9,7 @@ SLOW ?=
 # Trains about two minutes on two cores, then ranks the policy against random and greedy.
 demo: $(VENV)/train
 	$(BIN)/python -m training.train configs/demo.toml --overwrite
-	$(BIN)/python -m training.tournament random greedy ppo:runs/demo/policy.pt --out runs/demo
+	$(BIN)/python -m training.tournament random greedy ppo:runs/demo/policy.pt --out runs/demo --overwrite
 	@echo "curves:     $(BIN)/tensorboard --logdir runs/demo"
 
 # SLOW=1 also runs the tests marked slow.

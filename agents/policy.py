@@ -85,6 +85,6 @@ class Policy(NetworkAgent):
     def __init__(self, path: str, sample: str = "false") -> None:
         if sample not in ("true", "false"):
             raise AgentError(f"sample must be true or false, not {sample!r}")
-        checkpoint = load(BASELINE if path == "baseline" else path)
-        self.path = path
+        self.path = str(BASELINE if path == "baseline" else path)
+        checkpoint = load(self.path)
         super().__init__(checkpoint.network, checkpoint.rules, sample == "true", path)

@@ -7,7 +7,8 @@ import pytest
 
 from agents.network import NetworkConfig
 from conquian_env import RuleSet
-from training.config import Config, ConfigError, EvaluationConfig, PoolConfig, load_config
+from training.config import Config, EvaluationConfig, PoolConfig, load_config
+from training.toml import ConfigError
 
 CONFIGS = sorted(Path("configs").glob("*.toml"))
 

@@ -11,9 +11,10 @@ from agents.agent import AgentError, uniforms
 from agents.checkpoint import Checkpoint, CheckpointError, save
 from agents.network import Network, NetworkConfig, make_network
 from conquian_env import Batch, RuleSet, Views
-from training.config import Config, ConfigError, PoolConfig, PPOConfig
+from training.config import Config, PoolConfig, PPOConfig
 from training.opponents import NOBODY, Pool
 from training.rollout import Collector
+from training.toml import ConfigError
 
 RULES = RuleSet.preset("nano")
 BOTH = PoolConfig(share=0.4, anchors=("random", "greedy"), past=2, every=1)

@@ -26,10 +26,11 @@ from agents.policy import NetworkAgent
 from conquian_env import RuleSet
 from training import run as module
 from training import train as train_module
-from training.config import Config, ConfigError, EvaluationConfig, PoolConfig, PPOConfig
+from training.config import Config, EvaluationConfig, PoolConfig, PPOConfig
 from training.match import play_match
 from training.ranks import Ranks
 from training.run import EVALUATION_SEED, DivergedError, Run
+from training.toml import ConfigError
 from training.train import StoppedError, main, train
 
 ROOT = Path(__file__).parents[1]

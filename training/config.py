@@ -1,31 +1,21 @@
 """A training run as a frozen value, read from TOML."""
 
-import json
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from agents.network import NetworkConfig
 from agents.symmetry import reversible
 from conquian_env import RuleSet
-from conquian_env.errors import ConquianError
-from conquian_env.rules import rule_set
+from training.toml import STRICT, ConfigError, Count, Positive, checked, load_toml, rules_of
 
-_STRICT = ConfigDict(extra="forbid", strict=True)
-Count = Annotated[int, Field(ge=1)]
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class ConfigError(ConquianError, ValueError):
-    """A configuration that cannot be used; names the file and the key."""
-
-
-@dataclass(frozen=True, config=_STRICT)
+@dataclass(frozen=True, config=STRICT)
 class PPOConfig:
     """The learner. Step size and entropy bonus fall in a line to their ``final`` values.
 
@@ -70,7 +60,7 @@ class PPOConfig:
     bf16: bool = True
 
 
-@dataclass(frozen=True, config=_STRICT)
+@dataclass(frozen=True, config=STRICT)
 class PoolConfig:
     """Against whom some deals are played; in the others the policy plays itself.
 
@@ -89,7 +79,7 @@ class PoolConfig:
     every: Count = 20
 
 
-@dataclass(frozen=True, config=_STRICT)
+@dataclass(frozen=True, config=STRICT)
 class EvaluationConfig:
     """Matches on the way, on the same mirrored deals every time.
 
@@ -106,7 +96,7 @@ class EvaluationConfig:
     exact: bool = False
 
 
-@dataclass(frozen=True, config=_STRICT)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """One run of ``training.train``.
 
@@ -140,34 +130,16 @@ class Config:
     @property
     def rule_set(self) -> RuleSet:
         """The rules to learn."""
-        return (
-            RuleSet.from_dict(self.rules) if isinstance(self.rules, dict) else rule_set(self.rules)
-        )
+        return rules_of(self.rules)
 
 
 def load_config(path: Path) -> Config:
     """Read a run from a TOML file.
 
     Raises:
-        ConfigError: the file is missing or no TOML, a key is unknown, or a value out of range.
+        ConfigError: the file or a value in it cannot be used; names the key.
     """
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from None
-    except ValueError as error:  # not UTF-8, or not TOML
-        raise ConfigError(f"{path}: {error}") from None
-    try:
-        # Through JSON, because only there a strict check reads nested tables as dataclasses.
-        config = TypeAdapter(Config).validate_json(json.dumps(values, default=str))
-        rules = config.rule_set
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(map(str, first["loc"]))
-        what = "unknown key" if first["type"] == "unexpected_keyword_argument" else first["msg"]
-        raise ConfigError(f"{path}: {key}: {what}") from None
-    except ConquianError as error:
-        raise ConfigError(f"{path}: rules: {error}") from None
-    if config.ppo.reverse_ranks and not reversible(rules):
-        raise ConfigError(f"{path}: ppo.reverse_ranks is no symmetry of {rules}")
+    config = checked(load_toml(path), Config, str(path))
+    if config.ppo.reverse_ranks and not reversible(config.rule_set):
+        raise ConfigError(f"{path}: ppo.reverse_ranks is no symmetry of {config.rule_set}")
     return config

@@ -1,19 +1,26 @@
 """A match on mirrored deals: each deal is played twice, with the seats swapped."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agents.agent import Agent, AgentError
-from conquian_env import Batch, RuleSet, Views
-from conquian_env.actions import NUM_ACTIONS, PASS
+from agents.process import FaultError, ProcessAgent
+from conquian_env import Batch, Game, GameRecord, RuleSet, Views
+from conquian_env.actions import NUM_ACTIONS
 from conquian_env.errors import IllegalActionError, OptionError
+from conquian_env.observation import LAYOUT
 from conquian_env.seeds import deal_seeds, decision_seeds
 from conquian_env.view import legal_choices
 
 CHUNK = 8192  # deals played side by side; no result depends on it, but for a network's last bits
 RESAMPLES = 10_000
+GROUP = 32  # decisions that an agent in a process of its own is asked for at a time
+MOST_FAULTS = 3  # in one game of each deal of a part; after them the agent loses all others
+STAKE = LAYOUT["stake"].start
+NOTHING = -1  # what is done in a game that is over
 
 
 @dataclass(frozen=True)
@@ -34,16 +41,40 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class Forfeit:
+    """A game that an agent could not go on with; the other seat has won it.
+
+    Attributes:
+        deal, game: which it was; game 0 is the one with the first agent in seat 0.
+        agent: who failed.
+        kind: how, an ``agents.process.Fault``.
+        message: what is known of it.
+    """
+
+    deal: int
+    game: int
+    agent: str
+    kind: str
+    message: str
+
+
+@dataclass(frozen=True)
 class MatchResult:
     """What ``first`` made of each deal against ``second``.
 
     Attributes:
         payoff: float32 [pairs, 2], to ``first`` in seat 0 and in seat 1 of each deal.
+        plies: int16 [pairs, 2], how long the games were, forced actions included.
+        forfeits: games that an agent could not go on with.
+        records: of some of the games.
     """
 
     first: str
     second: str
     payoff: NDArray[np.float32]
+    plies: NDArray[np.int16]
+    forfeits: tuple[Forfeit, ...] = ()
+    records: tuple[GameRecord, ...] = ()
 
     @property
     def pair_scores(self) -> NDArray[np.float32]:
@@ -61,6 +92,11 @@ class MatchResult:
         """Games won, drawn and lost by ``first``."""
         won, drawn, lost = (int((np.sign(self.payoff) == sign).sum()) for sign in (1, 0, -1))
         return won, drawn, lost
+
+    @property
+    def seat_0_wins(self) -> int:
+        """Games won by seat 0, whoever sat there."""
+        return int((self.payoff[:, 0] > 0).sum() + (self.payoff[:, 1] < 0).sum())
 
 
 def estimate(pair_scores: NDArray[np.float32]) -> Estimate:
@@ -100,14 +136,57 @@ def play_match(
         OptionError: there are fewer than two pairs.
     """
     check_pairs(pairs)
+    parts = [
+        play_deals(first, second, rules, np.arange(start, min(start + CHUNK, pairs)), seed)
+        for start in range(0, pairs, CHUNK)
+    ]
+    return join(parts)
+
+
+def play_deals(
+    first: tuple[str, Agent],
+    second: tuple[str, Agent],
+    rules: RuleSet,
+    deals: NDArray[np.int64],
+    seed: int,
+    records: int = 0,
+) -> MatchResult:
+    """The part of a match that these deals are (int64 [n]); the same whatever else is played.
+
+    ``records`` says of how many of them, the first ones, the games are recorded; the other
+    arguments are as in ``play_match``.
+
+    Raises:
+        AgentError: as ``play_match``; a ``FaultError`` makes a ``Forfeit``.
+    """
     for name, agent in (first, second):
         check_plays(name, agent, rules)
-    payoff = np.empty((pairs, 2), np.float32)
-    for seat in range(2):
-        for start in range(0, pairs, CHUNK):
-            deals = np.arange(start, min(start + CHUNK, pairs))
-            payoff[deals, seat] = _play(first, second, rules, deals, seat, seed)
-    return MatchResult(first[0], second[0], payoff)
+    games = [_Games(first, second, rules, deals, game, seed) for game in range(2)]
+    for one in games:
+        for _, agent in (first, second):
+            if isinstance(agent, ProcessAgent):
+                agent.restart()  # it must not remember the other hand of a deal
+        one.play()
+    return MatchResult(
+        first[0],
+        second[0],
+        np.stack([one.payoff for one in games], 1),
+        np.stack([one.plies for one in games], 1),
+        tuple(forfeit for one in games for forfeit in one.forfeits),
+        tuple(record for row in range(records) for record in (one.record(row) for one in games)),
+    )
+
+
+def join(parts: Sequence[MatchResult]) -> MatchResult:
+    """Parts of one match, in the order of their deals, as one."""
+    return MatchResult(
+        parts[0].first,
+        parts[0].second,
+        np.concatenate([part.payoff for part in parts]),
+        np.concatenate([part.plies for part in parts]),
+        tuple(forfeit for part in parts for forfeit in part.forfeits),
+        tuple(record for part in parts for record in part.records),
+    )
 
 
 def check_pairs(pairs: int) -> None:
@@ -123,30 +202,87 @@ def check_plays(name: str, agent: Agent, rules: RuleSet) -> None:
         raise AgentError(f"agent {name} plays {own}, not {rules}")
 
 
-def _play(
-    first: tuple[str, Agent],
-    second: tuple[str, Agent],
-    rules: RuleSet,
-    deals: NDArray[np.int64],
-    seat: int,
-    seed: int,
-) -> NDArray[np.float32]:
-    """Payoff of ``first``, who has ``seat``, by deal: float32 [deals]."""
-    games = 2 * deals + seat
-    batch = Batch(len(deals), rules, deal_seeds(seed, deals), skip_forced=True, autoreset=False)
-    payoff = batch.reward[:, seat].copy()
-    actions = np.zeros(len(deals), np.int64)
-    while not batch.done.all():
-        actions[:] = PASS  # all that a finished game has
-        turns = ((first, batch.actor == seat), (second, batch.actor != seat))
-        for (name, agent), owned in turns:
-            rows = np.flatnonzero(owned & ~batch.done)
-            if len(rows):
-                own_seeds = decision_seeds(seed, games[rows], batch.actor[rows], batch.ply[rows])
-                actions[rows] = ask(name, agent, batch.views(rows, own_seeds))
-        batch.step(actions)
-        payoff += batch.reward[:, seat]
-    return payoff
+class _Games:
+    """One game of each of some deals, with ``first`` in seat ``game``.
+
+    Attributes:
+        payoff: float32 [n], to ``first``.
+        plies: int16 [n].
+        forfeits: of games that an agent could not go on with. They are played on by nobody, to
+            leave the others as they are.
+    """
+
+    def __init__(
+        self,
+        first: tuple[str, Agent],
+        second: tuple[str, Agent],
+        rules: RuleSet,
+        deals: NDArray[np.int64],
+        game: int,
+        seed: int,
+    ) -> None:
+        self.deals, self.game, self.seed = deals, game, seed
+        self.agents = (first, second) if game == 0 else (second, first)  # by seat
+        seeds = deal_seeds(seed, deals)
+        self.batch = Batch(len(deals), rules, seeds, skip_forced=True, autoreset=False)
+        self.payoff = self.batch.reward[:, game].copy()
+        self.plies = self.batch.ply.copy()
+        self.lost = np.zeros(len(deals), np.bool_)  # forfeited
+        self.forfeits: list[Forfeit] = []
+        self.played: list[NDArray[np.int64]] = []
+
+    def play(self) -> None:
+        """All games to their end."""
+        batch, actions = self.batch, np.zeros(len(self.deals), np.int64)
+        while not (batch.done | self.lost).all():
+            actions[:] = batch.mask.argmax(axis=1)  # of those that are over, or forfeited
+            for seat in range(2):
+                rows = np.flatnonzero((batch.actor == seat) & ~batch.done & ~self.lost)
+                if len(rows):
+                    actions[rows] = self._ask(seat, rows)
+            self.played.append(np.where(batch.done | self.lost, NOTHING, actions))
+            batch.step(actions)
+            self.payoff += np.where(self.lost, 0, batch.reward[:, self.game])
+            self.plies = np.where(self.lost, self.plies, batch.ply)
+
+    def record(self, row: int) -> GameRecord:
+        """Of the game of a deal, as far as it was played."""
+        start = Game(self.batch.rules, int(deal_seeds(self.seed, self.deals[row : row + 1])[0]))
+        actions = [int(step[row]) for step in self.played if step[row] != NOTHING]
+        return GameRecord.of(start, actions, (self.agents[0][0], self.agents[1][0]), True)
+
+    def _ask(self, seat: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """What the agent in a seat does in some games; it forfeits those in which it fails."""
+        name, agent = self.agents[seat]
+        if isinstance(agent, ProcessAgent) and len(rows) > GROUP:
+            return self._ask_halves(seat, rows)
+        if sum(forfeit.agent == name for forfeit in self.forfeits) >= MOST_FAULTS:
+            return self._forfeit(seat, rows, self.forfeits[-1].kind, "it had failed too often")
+        games, plies = 2 * self.deals[rows] + self.game, self.batch.ply[rows]
+        own_seeds = decision_seeds(self.seed, games, self.batch.actor[rows], plies)
+        views = self.batch.views(rows, own_seeds)
+        try:
+            return ask(name, agent, views)
+        except FaultError as error:
+            if len(rows) > 1:  # which of them was it?
+                return self._ask_halves(seat, rows)
+            return self._forfeit(seat, rows, str(error.fault), error.text)
+
+    def _ask_halves(self, seat: int, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        return np.concatenate([self._ask(seat, half) for half in np.array_split(rows, 2)])
+
+    def _forfeit(
+        self, seat: int, rows: NDArray[np.int64], kind: str, message: str
+    ) -> NDArray[np.int64]:
+        """Give some games to the other seat; what to do in them until they are over."""
+        stake = self.batch.observation[rows, STAKE].astype(np.float32)
+        self.payoff[rows] = -stake if seat == self.game else stake
+        self.lost[rows] = True
+        name = self.agents[seat][0]
+        for deal in self.deals[rows].tolist():
+            self.forfeits.append(Forfeit(deal, self.game, name, kind, message))
+        actions: NDArray[np.int64] = self.batch.mask[rows].argmax(axis=1)
+        return actions
 
 
 def ask(name: str, agent: Agent, views: Views) -> NDArray[np.int64]:
@@ -158,6 +294,8 @@ def ask(name: str, agent: Agent, views: Views) -> NDArray[np.int64]:
     mask = views.mask.copy()  # the agent's own may be written to
     try:
         chosen = agent.act(views)
+    except AgentError:
+        raise
     except Exception as error:
         raise AgentError(f"agent {name} failed: {error!r}") from error
     try:

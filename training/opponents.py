@@ -14,8 +14,9 @@ from agents.network import Network
 from agents.policy import NetworkAgent
 from conquian_env import Batch, RuleSet
 from conquian_env.seeds import derive
-from training.config import ConfigError, PoolConfig
+from training.config import PoolConfig
 from training.match import ask, check_plays
+from training.toml import ConfigError
 
 NOBODY = -1  # the opponent in self-play, and its seat
 

@@ -1,5 +1,7 @@
-"""A tournament on the terminal, as Markdown and as JSON."""
+"""A tournament on the terminal, as a page, Markdown, CSV and JSON."""
 
+import csv
+import io
 import json
 import sys
 from dataclasses import asdict
@@ -12,36 +14,17 @@ from rich.markup import escape
 from rich.table import Table
 
 from conquian_env import __version__
+from conquian_env.record import write_records
+from training.match import MatchResult
+from training.page import to_html
+from training.strength import Tally
+from training.tables import GAMES, caption, cross_table, game_table, notes
 
 if TYPE_CHECKING:
     from training.tournament import Tournament
 
-FORMAT = "conquian-tournament-1"
-WIDE = 120  # columns where no terminal sets them
-
-
-def cross_table(tournament: "Tournament") -> tuple[list[str], list[list[str]]]:
-    """Header and rows: rank, agent, overall score, and score against each rank."""
-    ranking = tournament.ranking()
-    header = ["", "agent", "score", *(f"v {rank + 1}" for rank in range(len(ranking)))]
-    rows = [
-        [
-            str(place),
-            agent,
-            tournament.overall(agent).short,
-            *("" if o == agent else tournament.against(agent, o).short for o in ranking),
-        ]
-        for place, agent in enumerate(ranking, 1)
-    ]
-    return header, rows
-
-
-def _caption(tournament: "Tournament") -> str:
-    return (
-        f"{tournament.pairs} deals, each played twice with the seats swapped; seed "
-        f"{tournament.seed}. Score: mean of +1, 0, -1 a game, against all others and against each; "
-        "± is half the 95 % interval, by bootstrap over the deals."
-    )
+FORMAT = "conquian-tournament-2"
+WIDE = 140  # columns where no terminal sets them
 
 
 def print_report(tournament: "Tournament") -> None:
@@ -52,7 +35,7 @@ def print_report(tournament: "Tournament") -> None:
         box=box.SIMPLE,
         collapse_padding=True,
         pad_edge=False,
-        caption=_caption(tournament),
+        caption=escape("\n".join([caption(tournament), *notes(tournament)])),
         caption_justify="left",
     )
     for name in header:
@@ -64,59 +47,81 @@ def print_report(tournament: "Tournament") -> None:
 
 
 def to_markdown(tournament: "Tournament") -> str:
-    """The cross table and each match's games as Markdown."""
-    header, rows = cross_table(tournament)
+    """The cross table and each pairing's games as Markdown."""
     lines = [
         "# Tournament",
         "",
-        _caption(tournament),
+        caption(tournament),
         "",
-        *_table(header, rows),
-        "",
-        "## Games",
+        *markdown_table(*cross_table(tournament)),
         "",
     ]
-    games = [
-        [match.first, match.second, *map(str, match.counts), str(match.score)]
-        for match in tournament.matches
-    ]
-    lines += _table(["first", "second", "won", "drawn", "lost", "score of the first"], games)
+    lines += [f"- {note}" for note in notes(tournament)]
+    lines += ["", "## Games", "", *markdown_table(list(GAMES), game_table(tournament))]
     return "\n".join(lines) + "\n"
 
 
-def _table(header: list[str], rows: list[list[str]]) -> list[str]:
+def markdown_table(header: list[str], rows: list[list[str]]) -> list[str]:
+    """Lines of a Markdown table."""
     ruled = [header, ["---"] * len(header), *rows]
     return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in ruled]
 
 
+def to_csv(tournament: "Tournament") -> str:
+    """One line for each agent: rank, name, rating and score with their intervals."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(
+        ("rank", "agent", "elo", "elo_low", "elo_high", "score", "score_low", "score_high")
+    )
+    for place, rating in enumerate(tournament.ratings.ranking, 1):
+        score = tournament.overall(rating.agent)
+        rows.writerow(
+            (place, rating.agent, rating.elo, rating.low, rating.high, *asdict(score).values())
+        )
+    return text.getvalue()
+
+
 def to_json(tournament: "Tournament") -> str:
     """Everything in the tables, with the payoffs of every game."""
+    ratings = tournament.ratings
     content: dict[str, Any] = {
         "format": FORMAT,
         "version": __version__,
-        "rules": tournament.rules.to_dict(),
-        "seed": tournament.seed,
-        "pairs": tournament.pairs,
+        "config": asdict(tournament.config) | {"rules": tournament.config.rule_set.to_dict()},
         "ranking": [
-            {"agent": agent, **asdict(tournament.overall(agent))} for agent in tournament.ranking()
+            {**asdict(rating), "score": asdict(tournament.overall(rating.agent))}
+            for rating in ratings.ranking
         ],
-        "matches": [
-            {
-                "first": match.first,
-                "second": match.second,
-                **asdict(match.score),
-                **dict(zip(("won", "drawn", "lost"), match.counts, strict=True)),
-                "payoff": match.payoff.astype(int).tolist(),
-            }
-            for match in tournament.matches
-        ],
+        "notes": notes(tournament),
+        "matches": [_match(match) for match in tournament.matches],
     }
     return json.dumps(content)
 
 
+def _match(match: MatchResult) -> dict[str, Any]:
+    return {
+        "first": match.first,
+        "second": match.second,
+        **asdict(match.score),
+        **dict(zip(("won", "drawn", "lost"), match.counts, strict=True)),
+        "pairs": list(Tally.of(match.payoff).counts),
+        "payoff": match.payoff.astype(int).tolist(),
+        "plies": match.plies.tolist(),
+        "forfeits": [asdict(forfeit) for forfeit in match.forfeits],
+    }
+
+
 def write_report(tournament: "Tournament", out: Path) -> list[Path]:
-    """Write ``tournament.md`` and ``tournament.json`` into the folder ``out``; their paths."""
-    texts = {"tournament.md": to_markdown(tournament), "tournament.json": to_json(tournament)}
+    """Write the report in every form, and the records, into the folder ``out``; the paths."""
+    texts = {
+        "tournament.html": to_html(tournament),
+        "tournament.md": to_markdown(tournament),
+        "tournament.csv": to_csv(tournament),
+        "tournament.json": to_json(tournament),
+    }
     for name, text in texts.items():
         (out / name).write_text(text, encoding="utf-8")
-    return [out / name for name in texts]
+    records = out / "games.jsonl"
+    write_records(records, [record for match in tournament.matches for record in match.records])
+    return [*(out / name for name in texts), records]

@@ -20,7 +20,7 @@ from agents.checkpoint import CheckpointError, load, read, write
 from agents.network import Critic, Network, make_network
 from agents.policy import NetworkAgent
 from conquian_env.errors import ConquianError, shown
-from training.config import Config, ConfigError
+from training.config import Config
 from training.exact import agent_strategy, nash_conv
 from training.match import check_plays, play_match
 from training.opponents import Pool
@@ -28,6 +28,7 @@ from training.ppo import Learner, update
 from training.ranks import Ranks
 from training.rollout import Collector, Rollout
 from training.sequence_form import sequence_form
+from training.toml import ConfigError
 
 FORMAT = "conquian-run-1"
 GAMES = ("states", "opponent", "opponent_seat")

@@ -21,10 +21,11 @@ from tqdm import tqdm
 
 from agents.checkpoint import Checkpoint, save
 from conquian_env.errors import ConquianError
-from training.config import Config, ConfigError, load_config
+from training.config import Config, load_config
 from training.ppo import Losses
 from training.ranks import Ranks, joined
 from training.run import DivergedError, Run
+from training.toml import ConfigError
 
 # Every metric that is logged; the x axis is the number of real decisions played.
 METRICS = {

@@ -1,0 +1,52 @@
+"""Who meets whom in a tournament, and the parts in which the games are played."""
+
+import itertools
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from conquian_env.errors import OptionError
+
+Format = Literal["round-robin", "gauntlet", "ladder"]
+
+
+class Part(NamedTuple):
+    """Some deals of one pairing: agents by their number, deals from ``start`` up to ``stop``."""
+
+    first: int
+    second: int
+    start: int
+    stop: int
+
+
+def pairings(kind: Format, agents: int, rungs: int = 1) -> list[tuple[int, int]]:
+    """Pairs of agents, by number, in the order in which they meet.
+
+    Args:
+        kind: ``round-robin``, everybody meets everybody; ``gauntlet``, agent 0 meets all others;
+            ``ladder``, each meets those up to ``rungs`` places above and below it.
+        agents: how many there are, at least two.
+        rungs: of the ladder.
+
+    Raises:
+        OptionError: there is no such kind, or too few agents or rungs.
+    """
+    if agents < 2 or rungs < 1:
+        raise OptionError(f"a tournament needs two agents and one rung, not {agents} and {rungs}")
+    if kind == "gauntlet":
+        return [(0, other) for other in range(1, agents)]
+    reach = {"round-robin": agents, "ladder": rungs}.get(kind)
+    if reach is None:
+        raise OptionError(f"format must be round-robin, gauntlet or ladder, not {kind!r}")
+    return [(i, j) for i, j in itertools.combinations(range(agents), 2) if j - i <= reach]
+
+
+def parts(meetings: Sequence[tuple[int, int]], pairs: int, size: int) -> list[Part]:
+    """The deals of each pairing cut into parts of ``size``: all pairings' first parts come first.
+
+    So a tournament that is broken off has played about as much of every pairing.
+    """
+    return [
+        Part(first, second, start, min(start + size, pairs))
+        for start in range(0, pairs, size)
+        for first, second in meetings
+    ]

@@ -1,0 +1,85 @@
+"""What every form of a tournament's report says: its tables as text, its caption and notes."""
+
+from typing import TYPE_CHECKING
+
+from conquian_env.errors import OptionError
+from training.match import Estimate, MatchResult
+from training.strength import Tally
+
+if TYPE_CHECKING:
+    from training.tournament import Tournament
+
+GAMES = (
+    "first", "second", "deals", "won", "drawn", "lost", "score of the first", "nElo", "LOS",
+    "won in seat 0", "plies",
+)  # fmt: skip
+
+
+def cross_table(tournament: "Tournament") -> tuple[list[str], list[list[str]]]:
+    """Header and rows: rank, agent, rating, overall score, and score against each rank."""
+    ranking = tournament.ratings.ranking
+    header = ["", "agent", "Elo", "score", *(f"v {place}" for place in range(1, 1 + len(ranking)))]
+    rows = [
+        [
+            str(place),
+            rating.agent,
+            str(rating),
+            tournament.overall(rating.agent).short,
+            *(_against(tournament, rating.agent, other) for other in tournament.ranking),
+        ]
+        for place, rating in enumerate(ranking, 1)
+    ]
+    return header, rows
+
+
+def _against(tournament: "Tournament", agent: str, other: str) -> str:
+    try:
+        return "" if agent == other else tournament.ratings.against(agent, other).short
+    except OptionError:  # they did not meet
+        return "-"
+
+
+def game_table(tournament: "Tournament") -> list[list[str]]:
+    """A row of ``GAMES`` for each pairing."""
+    return [_games(match) for match in tournament.matches]
+
+
+def _games(match: MatchResult) -> list[str]:
+    tally = Tally.of(match.payoff)
+    return [
+        match.first,
+        match.second,
+        str(len(match.payoff)),
+        *map(str, match.counts),
+        str(match.score),
+        points(tally.nelo),
+        f"{tally.los:.1%}",
+        f"{match.seat_0_wins / match.payoff.size:.1%}",
+        f"{match.plies.mean():.1f}",
+    ]
+
+
+def points(elo: Estimate) -> str:
+    """Elo with its interval; points have no decimals."""
+    return f"{elo.mean:+.0f} [{elo.low:+.0f}, {elo.high:+.0f}]"
+
+
+def notes(tournament: "Tournament") -> list[str]:
+    """What a reader of the tables must know."""
+    lines = list(tournament.ratings.notes)
+    for agent in tournament.config.agents:
+        for kind, count in tournament.forfeits(agent).items():
+            lines.append(f"{agent} could not go on with {count} games, which it lost: {kind}")
+    return lines
+
+
+def caption(tournament: "Tournament") -> str:
+    """How the tables are to be read."""
+    config = tournament.config
+    anchor = config.anchor or config.agents[0]
+    return (
+        f"{config.pairs} deals a pairing, each played twice with the seats swapped; seed "
+        f"{config.seed}. Elo: Bradley-Terry, {anchor} is 0. Score: mean payoff of a game, against "
+        "all that were met and against each; 95 % intervals by bootstrap over the deals, ± is half "
+        "of one."
+    )

@@ -1,0 +1,66 @@
+"""Configurations read from TOML files: unknown keys and values out of range are refused by name."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+
+from conquian_env import RuleSet
+from conquian_env.errors import ConquianError
+from conquian_env.rules import rule_set
+
+STRICT = ConfigDict(extra="forbid", strict=True)
+Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+T = TypeVar("T")
+
+
+class ConfigError(ConquianError, ValueError):
+    """A configuration that cannot be used; names the file and the key."""
+
+
+def rules_of(value: str | dict[str, Any]) -> RuleSet:
+    """A preset by its name, or a table of rule fields."""
+    return RuleSet.from_dict(value) if isinstance(value, dict) else rule_set(value)
+
+
+def load_toml(path: Path) -> dict[str, Any]:
+    """What is in a TOML file.
+
+    Raises:
+        ConfigError: it is missing, or no TOML.
+    """
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}") from None
+    except ValueError as error:  # not UTF-8, or not TOML
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def checked(values: dict[str, Any], kind: type[T], source: str) -> T:
+    """A configuration of one kind, a pydantic dataclass that may have ``rules``.
+
+    Args:
+        values: as TOML has them.
+        kind: what they are to be.
+        source: what errors call them.
+
+    Raises:
+        ConfigError: a key is unknown, or a value out of range.
+    """
+    try:
+        # Through JSON, because only there a strict check reads nested tables as dataclasses.
+        config = TypeAdapter(kind).validate_json(json.dumps(values, default=str))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
+        what = "unknown key" if first["type"] == "unexpected_keyword_argument" else first["msg"]
+        raise ConfigError(f"{source}: {key}: {what}") from None
+    try:
+        rules_of(values.get("rules", "classic"))
+    except ConquianError as error:
+        raise ConfigError(f"{source}: rules: {error}") from None
+    return config
