@@ -16,7 +16,7 @@ LEARNERS = {
     "One-file PPO": ("torch", 0.25),
     "Stable-Baselines3": ("sb3_contrib", 0.2),
     "Tianshou": ("tianshou", 0.12),
-    "RLlib": ("ray.rllib", 0.18),
+    "RLlib": ("tree", 0.18),  # which comes with ray[rllib], and not with Ray alone
     "TorchRL": ("torchrl", 0.12),
 }
 
