@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agents.heuristic import count_links, partner_table
-from agents.ways import WayDesk, chance_to_come, combos_by_size, find_ways, new_desk
+from agents.ways import WORTH, WayDesk, chance_to_come, combos_by_size, find_ways, new_desk
 from conquian_env import Views
 from conquian_env.actions import DISCARD, FORCE, LAY, PASS, TAKE
 from conquian_env.cards import NUM_CARDS, bit, count, lowest
@@ -36,8 +36,7 @@ from conquian_env.melds import is_legal_table, reach, rulebook
 from conquian_env.observation import LAYOUT
 
 STOCK_LEFT, TURNED = LAYOUT["stock_left"].start, LAYOUT["source"].start
-# What a way is worth by the number of cards it misses, but for the chance that they come.
-ONE_MISSING, TWO_MISSING, THREE_MISSING = 2.0, 0.45, 0.15
+_, ONE_MISSING, TWO_MISSING, THREE_MISSING = WORTH  # of a way, but for the chance of its cards
 LINK = 0.001  # what a link of a card (see ``heuristic``) is worth in hope
 THREAT = 0.3  # what it costs to let the other table grow, divided by the cards that it misses
 LETHAL = 10.0  # what it costs to let it win

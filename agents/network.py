@@ -84,7 +84,7 @@ class _SuitStep(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, own: Tensor, mean: Tensor, bias: Tensor) -> Tensor:
-        pooled = _sum(rows) / NUM_SUITS
+        pooled = _mean(rows)
         active = nn.functional.linear(rows, own)
         active.add_(nn.functional.linear(pooled, mean, bias)).relu_()
         ctx.save_for_backward(rows, pooled, active, own, mean)
