@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SLOW ?=
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench docs clean
 
 # Trains about two minutes on two cores, then ranks the policy against random and greedy.
 demo: $(VENV)/train
@@ -27,11 +27,15 @@ bench: $(VENV)/bench $(VENV)/train
 	$(BIN)/python -m tests.bench --out bench.json
 	$(BIN)/python -m tests.bench_learner
 
-$(VENV)/train $(VENV)/dev $(VENV)/bench: pyproject.toml constraints.txt
+# The documentation as a site, into site/.
+docs: $(VENV)/docs
+	$(BIN)/python docs/build.py site
+
+$(VENV)/train $(VENV)/dev $(VENV)/bench $(VENV)/docs: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[$(@F)]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) runs dist
+	rm -rf $(VENV) runs dist site

@@ -7,6 +7,7 @@ import pytest
 from nbclient import NotebookClient
 
 NOTEBOOKS = sorted(Path("notebooks").glob("*.ipynb"))
+FAST = "01_first_game"
 # The Jupyter stack's own debts.
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
@@ -23,7 +24,13 @@ def test_stored_without_output(path):
             assert cell.execution_count is None
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=str)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, id=str(path), marks=[] if path.stem == FAST else pytest.mark.slow)
+        for path in NOTEBOOKS
+    ],
+)
 def test_runs(path):
     notebook = nbformat.read(path, as_version=4)
     NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
