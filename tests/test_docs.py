@@ -1,6 +1,6 @@
 """The pages in docs/ say what the code says, their snippets run, and links lead somewhere.
 
-``python -m tests.test_docs`` writes the tables of docs/environments.md and docs/training.md anew.
+``python -m tests.test_docs`` writes the tables in them anew.
 """
 
 import inspect
@@ -12,34 +12,43 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, get_args
 
+import gymnasium
 import numpy as np
 import pytest
+from pettingzoo.env_registry.registration import aec_registry
 
+import training.ledger
+import training.report
+import training.run
+from agents import checkpoint
 from agents.network import NetworkConfig
-from conquian_env import Batch, action_name, openspiel
+from conquian_env import Batch, __version__, action_name, conquian_v0, openspiel, record
 from conquian_env.actions import DISCARD, FORCE, GAVE, LAY, NUM_ACTIONS, PASS, SEAT_FLAG, TAKE, TURN
 from conquian_env.cards import NUM_RANKS, NUM_SUITS, card_name
 from conquian_env.envs.aec import raw_env
 from conquian_env.envs.single import ConquianEnv
 from conquian_env.envs.vector import ConquianVectorEnv
+from conquian_env.game import JSON_FORMAT
 from conquian_env.observation import (
     HIDDEN_PIECES,
     LAYOUT,
     NO_EVENT,
     OBSERVATION_SIZE,
+    OBSERVATION_VERSION,
     PIECES,
     Encoding,
     highs,
     planes,
 )
+from training import benchmark
 from training.config import Config, EvaluationConfig, PoolConfig, PPOConfig
 from training.ppo import Losses
 from training.train import METRICS
 
-PAGE = Path("docs/environments.md")
-TABLE_PAGES = PAGE, Path("docs/training.md")
+TABLE_PAGES = [Path(f"docs/{name}.md") for name in ("environments", "training", "versions")]
 PAGES = [*map(Path, ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "conquian_env/RULES.md"))]
-PAGES += sorted(Path("docs").glob("*.md"))
+PAGES += sorted(Path("docs").rglob("*.md"))
+ELSEWHERE = {"README.md": "test_readme", "docs/recipes.md": "test_recipes"}  # run their snippets
 BLOCK = re.compile(r"(<!-- table: (.+?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
@@ -200,6 +209,33 @@ def metric_table() -> str:
     return table("metric | meaning", shown)
 
 
+def version_table() -> str:
+    """What has a version of its own, and where it is in the code."""
+    assert conquian_v0.env  # its import registers
+    environments = [name for name in gymnasium.registry if name.startswith("Conquian-")]
+    environments += [name for name in aec_registry if name.startswith("conquian/")]
+    rows = [
+        ("package", __version__, "conquian_env/version.py"),
+        ("environments", "`, `".join(environments), "conquian_env/conquian_v0.py"),
+        (
+            "observation",
+            f"OBSERVATION_VERSION = {OBSERVATION_VERSION}",
+            "conquian_env/observation.py",
+        ),
+        ("saved game", JSON_FORMAT, "conquian_env/game.py"),
+        ("record", record.FORMAT, "conquian_env/record.py"),
+        ("checkpoint", checkpoint.FORMAT, "agents/checkpoint.py"),
+        ("state of a run", training.run.FORMAT, "training/run.py"),
+        ("ledger of a tournament", training.ledger.FORMAT, "training/ledger.py"),
+        ("`tournament.json`", training.report.FORMAT, "training/report.py"),
+        ("benchmark and score card", benchmark.VERSION, "training/benchmark.py"),
+    ]
+    return table(
+        "version of | now | in",
+        ([what, f"`{now}`", f"[{path}](../{path})"] for what, now, path in rows),
+    )
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "cards": card_table,
     "actions": action_table,
@@ -218,6 +254,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "PoolConfig": keys(PoolConfig),
     "EvaluationConfig": keys(EvaluationConfig),
     "metrics": metric_table,
+    "versions": version_table,
 }
 
 
@@ -265,24 +302,27 @@ def test_pieces_follow_each_other_without_a_gap() -> None:
 # --- snippets ---
 
 
+@pytest.mark.parametrize("path", [p for p in PAGES if str(p) not in ELSEWHERE], ids=str)
 def test_snippets_run_and_print_what_the_page_says(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
     """A block of text right after a snippet is what it prints."""
-    text = PAGE.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8")
     found = re.findall(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", text, flags=re.DOTALL)
-    assert len(found) == text.count("```python") >= 5
+    assert len(found) == text.count("```python")
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {}
     for snippet, output in found:
-        exec(compile(snippet, PAGE.name, "exec"), namespace)
+        exec(compile(snippet, path.name, "exec"), namespace)
         assert capsys.readouterr().out == output
 
 
-def test_every_page_with_snippets_has_a_test_that_runs_them() -> None:
-    """The README's is test_readme, that of the recipes test_recipes."""
-    with_python = [str(p) for p in PAGES if "```python" in p.read_text(encoding="utf-8")]
-    assert with_python == ["README.md", "docs/environments.md", "docs/recipes.md"]
+def test_pages_have_snippets() -> None:
+    names = {path.stem for path in PAGES if "```python" in path.read_text(encoding="utf-8")}
+    assert names >= {"README", "environments", "extending", "faq", "recipes", "reproducibility"}
 
 
 # --- links ---
@@ -312,10 +352,14 @@ def links(path: Path) -> list[str]:
     )
 
 
+EXTERNAL = re.compile(r"https://[a-z0-9-]+(\.[a-z0-9-]+)+(/[\w./#-]*)?")
+
+
 @pytest.mark.parametrize("path", PAGES, ids=str)
 def test_links_lead_somewhere(path: Path) -> None:
     for link in links(path):
-        if "://" in link:
+        if ":" in link:
+            assert EXTERNAL.fullmatch(link), link
             continue
         name, _, anchor = link.partition("#")
         target = path.parent / name if name else path
@@ -326,6 +370,7 @@ def test_links_lead_somewhere(path: Path) -> None:
 def test_every_picture_is_shown_and_every_page_is_found() -> None:
     shown = {(path.parent / link).resolve() for path in PAGES for link in links(path)}
     wanted = [*Path("docs").glob("*.md"), *Path("docs/images").iterdir()]
+    wanted += Path("notebooks").glob("*.ipynb")
     assert {path.resolve() for path in wanted} <= shown
 
 

@@ -37,8 +37,8 @@ class ConquianVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]])
         threads: cores to step on; the games are the same whatever the number.
         copy: whether observations are new arrays at every step; without it a flat observation and
             its mask are the batch's own, filled anew by the next step.
-        rules, opponent, seat, observation, mask_location, skip_forced, illegal, shaping,
-            render_mode, perspective: as for ``ConquianEnv``.
+        rules, opponent, seat, observation, mask_location: as for ``ConquianEnv``.
+        skip_forced, illegal, shaping, render_mode, perspective: as for ``ConquianEnv``.
 
     Raises:
         OptionError, RuleSetError: an argument is out of range.
