@@ -30,6 +30,7 @@ bench: $(VENV)/bench $(VENV)/train
 # The documentation as a site, into site/.
 docs: $(VENV)/docs
 	$(BIN)/python docs/build.py site
+	@echo "open site/index.html; with the search: $(BIN)/python -m http.server --bind 127.0.0.1 --directory site"
 
 $(VENV)/train $(VENV)/dev $(VENV)/bench $(VENV)/docs: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.11")'
