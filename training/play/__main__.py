@@ -9,12 +9,15 @@ import argparse
 import os
 import secrets
 import signal
+import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +31,8 @@ from training.match import check_plays
 from training.play import terminal
 from training.play.session import Named, Session, Setting
 
+Handler = Callable[[int, FrameType | None], Any] | int
+ENDINGS = signal.SIGTERM, signal.SIGHUP  # to be told to end, and a terminal that is closed
 LIMITS = Limits(move_seconds=60.0)  # of a foreign agent: a person can press Ctrl-C
 
 
@@ -37,11 +42,17 @@ def main(arguments: list[str] | None = None) -> int:
     with ExitStack() as stack:
         try:
             sessions = deals(_setting(options, stack), options.seat, options.seed, options.deal)
-            session = next(sessions)
+            server = listen(options.port or 0) if options.web else None
         except (ConquianError, OSError) as error:
             print(f"error: {error}", file=sys.stderr)
             return 2
-        return _play(session)
+        except KeyboardInterrupt:
+            return 130
+        return (
+            _play(next(sessions))
+            if server is None
+            else _serve(sessions, stack.enter_context(server))
+        )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -55,6 +66,8 @@ def _parser() -> argparse.ArgumentParser:
         "--out", type=Path, default=Path("games.jsonl"), help="records (%(default)s)"
     )
     parser.add_argument("--hints", metavar="SPEC", help="who gives hints (the opponent, or expert)")
+    parser.add_argument("--web", action="store_true", help="play in the browser")
+    parser.add_argument("--port", type=int, help="of --web (any free one)")
     parser.add_argument("--undo", action="store_true", help="choices may be taken back")
     return parser
 
@@ -63,6 +76,8 @@ def _setting(options: argparse.Namespace, stack: ExitStack) -> Setting:
     """What the options ask for; agents in processes of their own are closed by ``stack``."""
     if options.deal is not None and options.seed is None:
         raise OptionError("--deal needs --seed: without one, every game has a new seed")
+    if options.port is not None and not options.web:
+        raise OptionError("--port is of --web")
     seed_bits(options.seed or 0)
     check_deal(options.deal or 0)
     check_file(options.out)
@@ -110,7 +125,7 @@ def deals(setting: Setting, seat: str, seed: int | None, deal: int | None) -> It
 def _play(session: Session) -> int:
     """A game in the terminal, saved however it ends."""
     status = 0
-    with _stopping():
+    with _handling(ENDINGS, _stop):
         try:
             terminal.play(session)
         except KeyboardInterrupt:
@@ -122,11 +137,50 @@ def _play(session: Session) -> int:
     return status or int(not saved or bool(session.failure))
 
 
+def listen(port: int) -> socket.socket:
+    """The socket of a server on this machine alone; port 0 is any free one.
+
+    Raises:
+        OptionError: the port cannot be had, or the server is not installed.
+    """
+    if find_spec("werkzeug") is None:
+        raise OptionError("--web needs the extra: pip install conquian-env[play]")
+    if not 0 <= port < 1 << 16:
+        raise OptionError(f"port must be 0 to 65535, not {port}")
+    server = socket.socket()
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        server.bind(("127.0.0.1", port))
+        server.listen()
+    except OSError as error:
+        server.close()
+        raise OptionError(f"port {port}: {error.strerror}") from None
+    return server
+
+
+def _serve(sessions: Iterator[Session], server: socket.socket) -> int:
+    """Games in the browser until Ctrl-C; one that is not over then is saved as far as it came."""
+    from training.play import room, web  # noqa: PLC0415  # an extra
+
+    status, games = 0, room.Room(sessions)
+    with _handling(ENDINGS, _stop):
+        try:
+            with web.serving(games, server):
+                games.run()
+        except KeyboardInterrupt:
+            print()
+        except SystemExit as stop:  # a signal
+            status = int(stop.code or 0)
+        saved = keep(games.session)
+    return status or int(not saved)
+
+
 def keep(session: Session) -> bool:
     """Save a game and say where it is; whether it is not lost."""
     path = session.setting.out
     try:
-        line = session.save()
+        with _handling((signal.SIGINT, *ENDINGS), signal.SIG_IGN):
+            line = session.save()
     except OSError as error:
         print(f"error: the game could not be saved: {error}; its record:", file=sys.stderr)
         print(session.record().to_json(), file=sys.stderr)
@@ -140,15 +194,14 @@ def keep(session: Session) -> bool:
 
 
 @contextmanager
-def _stopping() -> Iterator[None]:
-    """Meanwhile, a request to end and a closed terminal leave as Ctrl-C does."""
-    names = (signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(name, _stop) for name in names]
+def _handling(names: Iterable[int], handler: Handler) -> Iterator[None]:
+    """Meanwhile, signals are answered in one way."""
+    before = [(name, signal.signal(name, handler)) for name in names]
     try:
         yield
     finally:
-        for name, handler in zip(names, before, strict=True):
-            signal.signal(name, handler)
+        for name, former in before:
+            signal.signal(name, former)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -68,7 +67,6 @@ class Session:
         self._game, self._actions = self._start.copy(), list[int]()
         self._decisions = list[int]()  # the plies of the person's choices
         self._notes = dict[int, dict[str, Any]]()
-        self._saving = Lock()
         self._line: int | None = None  # of the record in its file
 
     # --- what the person sees ---
@@ -252,7 +250,6 @@ class Session:
         Raises:
             OSError: it cannot be written; the file is as it was.
         """
-        with self._saving:
-            if self._line is None and self._actions:
-                self._line = append_record(self.setting.out, self.record())
-            return self._line
+        if self._line is None and self._actions:
+            self._line = append_record(self.setting.out, self.record())
+        return self._line
