@@ -89,6 +89,7 @@
     find("heading").replaceChildren("Conquian against ", element("bdi", {}, state.opponent));
     find("rules").textContent = state.rules;
     find("news").firstElementChild.replaceChildren(...told(state.story.slice(-state.news)));
+    find("news").scrollTop = find("news").scrollHeight;
     find("story").lastElementChild.replaceChildren(...told(state.story));
     showTable(after);
     showTools();
