@@ -117,14 +117,14 @@
   }
 
   function showEnd(after) {
+    const { result = "", saved = "", thoughts = [] } = after ?? {};
     find("after").hidden = after === null;
-    find("thoughts").hidden = !(after && after.thoughts.length);
-    if (!after) return;
-    find("result").textContent = after.result;
-    find("saved").textContent = after.saved;
+    find("result").textContent = result;
+    find("saved").textContent = saved;
+    find("thoughts").hidden = thoughts.length === 0;
     const [title, list] = find("thoughts").children;
     title.replaceChildren("What ", element("bdi", {}, state.opponent), " thought");
-    list.replaceChildren(...after.thoughts.map(([what, shares]) => {
+    list.replaceChildren(...thoughts.map(([what, shares]) => {
       const sure = Math.max(...Object.values(shares)) >= 0.995;
       return element("li", {}, ...inked(what), sure ? ": 100 %" : chances(shares));
     }));

@@ -90,11 +90,11 @@ class Room:
         """Make the state anew; a game that is over is saved first."""
         self._version, session = next(self._versions), self.session
         after = {"saved": _save(session), **_after(session)} if session.over else None
-        self.state = json.dumps({"version": self._version, **_shown(session), "after": after})
+        self.state = json.dumps({"version": self._version, **shown(session), "after": after})
 
 
-def _shown(session: Session) -> dict[str, Any]:
-    """What a page shows of a game."""
+def shown(session: Session) -> dict[str, Any]:
+    """What a page shows of a game that is played: what the person knows, and nothing else."""
     view, setting = session.view, session.setting
     you, spec = "you", setting.opponent.spec
     return {
