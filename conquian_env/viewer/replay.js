@@ -75,8 +75,8 @@ window.addEventListener("error", () => {
     }
     const done = now.ply ? words(played().plies[now.ply - 1]) : start();
     find("said").replaceChildren(element("b", {}, `${now.ply} of ${last()}`), ` ${done}`);
-    list();
     notes();
+    list();
     remember();
   }
 
