@@ -3,19 +3,29 @@
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Thread
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from agents import make_agent
-from conquian_env import Game, GameRecord
+from conquian_env import Game, GameRecord, RuleSet, parse_action
 from conquian_env.seeds import derive
 from conquian_env.viewer import to_html
 from tests.chromium import launched
 from training.analyse import Analyst
+from training.play.room import Room
+from training.play.session import Named, Session, Setting
+from training.play.web import listen, serving
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
+
+ADVISER = "ppo:baseline,sample=true"
+CHOICES = (
+    *("take", "lay 7D", "lay 6D", "discard KH", "take", "lay 4H", "lay 3H", "discard 5C"),
+    *("pass", "pass", "discard QD", "pass"),
+)
 
 
 def played_by(names: tuple[str, str], seed: int) -> GameRecord:
@@ -51,6 +61,26 @@ def replays(browser: Any, folder: Path) -> None:
         tab.close()
 
 
+def game(browser: Any, folder: Path) -> None:
+    """The page of ``training.play --web``: a game against expert in mid-play, with a hint."""
+    opponent, adviser = (Named(spec, make_agent(spec)) for spec in ("expert", ADVISER))
+    rules, out = RuleSet.preset("classic"), folder / "games.jsonl"
+    setting = Setting(opponent, adviser, rules, out, undo=True)
+    room = Room(iter([Session(setting, seed=25, deal=0, seat=1)]))
+    Thread(target=room.run, daemon=True).start()
+    with serving(room, listen(0)) as address:
+        tab = browser.new_page(viewport={"width": 1280, "height": 800})
+        tab.goto(address)
+        for choice in CHOICES:
+            tab.locator(f"[data-action='{parse_action(choice)}']").click()
+            tab.wait_for_selector("body:not(.busy)")
+        tab.get_by_role("button", name="Hint").click()
+        tab.wait_for_selector("#advice li")
+        save(tab, IMAGES / "play.png")
+        tab.close()
+
+
 if __name__ == "__main__":
     with TemporaryDirectory() as folder, launched() as chromium:
         replays(chromium, Path(folder))
+        game(chromium, Path(folder))

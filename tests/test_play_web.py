@@ -2,8 +2,8 @@
 
 import copy
 import json
+import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -48,7 +48,7 @@ def room(out: Path, agent: Any = "greedy", undo: bool = False, rules: str = "cla
     return made
 
 
-class Browser:
+class Visitor:
     """Asks the server what a page would."""
 
     def __init__(self, made: Room) -> None:
@@ -91,52 +91,52 @@ def refused(response: TestResponse, status: int, why: str) -> None:
     ],
 )
 def test_the_page_and_its_parts_are_given_out(tmp_path: Path, path: str, kind: str) -> None:
-    response = Browser(room(tmp_path)).get(path)
+    response = Visitor(room(tmp_path)).get(path)
     assert (response.status_code, response.mimetype) == (200, kind)
     assert response.headers["Cache-Control"] == "no-store"
     assert "default-src 'none'" in response.headers["Content-Security-Policy"]
 
 
 def test_a_name_that_was_made_to_lead_here_is_refused(tmp_path: Path) -> None:
-    browser = Browser(room(tmp_path))
+    visitor = Visitor(room(tmp_path))
     for host in ("evil.example:5001", "127.0.0.1:5002", "127.0.0.1", "[::1]:5001", ""):
         for path in ("/", "/state", "/table.js"):
-            response = browser.client.get(path, environ_overrides={"HTTP_HOST": host})
+            response = visitor.client.get(path, environ_overrides={"HTTP_HOST": host})
             refused(response, 403, "another name")
-    assert browser.client.get("/state", base_url="http://localhost:5001").status_code == 200
+    assert visitor.client.get("/state", base_url="http://localhost:5001").status_code == 200
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "http://127.0.0.1:80"])
 def test_a_page_of_another_site_is_refused(tmp_path: Path, origin: str) -> None:
-    browser = Browser(room(tmp_path))
-    before = browser.state
-    refused(browser.decide(0, headers={"Origin": origin}), 403, "another site")
-    refused(browser.get("/state", Origin=origin), 403, "another site")
+    visitor = Visitor(room(tmp_path))
+    before = visitor.state
+    refused(visitor.decide(0, headers={"Origin": origin}), 403, "another site")
+    refused(visitor.get("/state", Origin=origin), 403, "another site")
     form = {"json": None, "data": {"version": before["version"], "what": "0"}}
-    refused(browser.decide(0, **form), 415, "application/json")
-    assert browser.state == before
-    assert browser.decide(0, headers={"Origin": ADDRESS}).status_code == 200
+    refused(visitor.decide(0, **form), 415, "application/json")
+    assert visitor.state == before
+    assert visitor.decide(0, headers={"Origin": ADDRESS}).status_code == 200
 
 
 def test_what_was_decided_on_an_earlier_state_is_refused(tmp_path: Path) -> None:
-    browser = Browser(room(tmp_path))
-    first = browser.state
-    assert browser.decide(1, first["version"]).status_code == 200
-    later = browser.state
+    visitor = Visitor(room(tmp_path))
+    first = visitor.state
+    assert visitor.decide(1, first["version"]).status_code == 200
+    later = visitor.state
     for what in (1, "hint", "undo", "new"):
-        refused(browser.decide(what, first["version"]), 409, "decided already")
+        refused(visitor.decide(what, first["version"]), 409, "decided already")
     for version in (None, "", first["version"] + 100, [1], {}):
-        response = browser.decide(1, json={"version": version, "what": 1})
+        response = visitor.decide(1, json={"version": version, "what": 1})
         refused(response, 409, "decided already")
-    assert browser.state == later
+    assert visitor.state == later
 
 
 def test_tabs_that_decide_at_once_play_one_action(tmp_path: Path) -> None:
     made = room(tmp_path)
-    browser = Browser(made)
-    version, statuses = browser.state["version"], []
+    visitor = Visitor(made)
+    version, statuses = visitor.state["version"], []
     threads = [
-        Thread(target=lambda: statuses.append(Browser(made).decide(1, version).status_code))
+        Thread(target=lambda: statuses.append(Visitor(made).decide(1, version).status_code))
         for _ in range(5)
     ]
     for thread in threads:
@@ -144,47 +144,47 @@ def test_tabs_that_decide_at_once_play_one_action(tmp_path: Path) -> None:
     for thread in threads:
         thread.join()
     assert sorted(statuses) == [200, 409, 409, 409, 409]
-    assert browser.state["story"][-1] == ["You", "took KH"]
+    assert visitor.state["story"][-1] == ["You", "took KH"]
 
 
 @pytest.mark.parametrize("what", [2, 82, 83, -1, "dance", None, True, 1.5, [1], {"a": 1}, 10**30])
 def test_what_is_not_legal_is_refused(tmp_path: Path, what: object) -> None:
-    browser = Browser(room(tmp_path))
-    before = browser.state
-    refused(browser.decide(what), 400, "")
-    assert browser.state == before
+    visitor = Visitor(room(tmp_path))
+    before = visitor.state
+    refused(visitor.decide(what), 400, "")
+    assert visitor.state == before
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"{", b"[]", b"1", b'{"version": 1}', b'"what"', b"[" * 900, b"\xff"]
 )
 def test_what_is_no_decision_is_refused(tmp_path: Path, body: bytes) -> None:
-    browser = Browser(room(tmp_path))
+    visitor = Visitor(room(tmp_path))
     sent = {"json": None, "data": body, "content_type": "application/json"}
-    refused(browser.decide(0, **sent), 400, "are expected")
+    refused(visitor.decide(0, **sent), 400, "are expected")
     long = {"json": None, "data": b" " * 100_000, "content_type": "application/json"}
-    refused(browser.decide(0, **long), 413, "")
+    refused(visitor.decide(0, **long), 413, "")
 
 
 def test_what_is_not_there_is_refused(tmp_path: Path) -> None:
-    browser = Browser(room(tmp_path))
-    refused(browser.get("/../games.jsonl"), 404, "there is no")
-    refused(browser.get("/decide"), 404, "there is no GET /decide")
-    refused(browser.client.post("/state", base_url=ADDRESS), 404, "there is no POST /state")
+    visitor = Visitor(room(tmp_path))
+    refused(visitor.get("/../games.jsonl"), 404, "there is no")
+    refused(visitor.get("/decide"), 404, "there is no GET /decide")
+    refused(visitor.client.post("/state", base_url=ADDRESS), 404, "there is no POST /state")
 
 
 def test_before_the_end_there_is_no_record_and_no_next_game(tmp_path: Path) -> None:
-    browser = Browser(room(tmp_path))
-    refused(browser.get("/record"), 403, "not over")
-    refused(browser.get("/replay"), 403, "not over")
-    refused(browser.decide("new"), 400, "not over")
-    assert browser.state["after"] is None
+    visitor = Visitor(room(tmp_path))
+    refused(visitor.get("/record"), 403, "not over")
+    refused(visitor.get("/replay"), 403, "not over")
+    refused(visitor.decide("new"), 400, "not over")
+    assert visitor.state["after"] is None
 
 
 def test_after_the_end_the_deal_is_open_and_kept(tmp_path: Path) -> None:
     made = room(tmp_path)
-    browser = Browser(made)
-    state = browser.play()
+    visitor = Visitor(made)
+    state = visitor.play()
     (record,) = read_records(tmp_path / "games.jsonl")
     *_, last = replay(record)
     assert state["after"]["other"] == json.loads(json.dumps(picture(last.view(1))))
@@ -193,45 +193,45 @@ def test_after_the_end_the_deal_is_open_and_kept(tmp_path: Path) -> None:
     assert [shares for _, shares in state["after"]["thoughts"]] == [
         note["agents"]["greedy"] for note in decisions
     ]
-    assert GameRecord.from_json(browser.get("/record").get_data(as_text=True)) == record
-    assert "attachment" in browser.get("/record").headers["Content-Disposition"]
-    assert "greedy" in browser.get("/replay").get_data(as_text=True)
-    refused(browser.decide(0), 400, "no choice")
-    refused(browser.decide("hint"), 400, "no choice")
+    assert GameRecord.from_json(visitor.get("/record").get_data(as_text=True)) == record
+    assert "attachment" in visitor.get("/record").headers["Content-Disposition"]
+    assert "greedy" in visitor.get("/replay").get_data(as_text=True)
+    refused(visitor.decide(0), 400, "no choice")
+    refused(visitor.decide("hint"), 400, "no choice")
 
-    assert browser.decide("new").status_code == 200
-    assert browser.state["after"] is None
-    browser.play()
+    assert visitor.decide("new").status_code == 200
+    assert visitor.state["after"] is None
+    visitor.play()
     assert [each.deal for each in read_records(tmp_path / "games.jsonl")] == [0, 1]
 
 
 def test_hints_and_undo_are_in_the_state(tmp_path: Path) -> None:
-    browser = Browser(room(tmp_path, undo=True))
-    first = browser.state
+    visitor = Visitor(room(tmp_path, undo=True))
+    first = visitor.state
     assert (first["hint"], first["undo"]) == ({}, False)
-    browser.decide("hint")
-    assert browser.state["hint"] == {"pass": 0.0, "take": 1.0}
-    browser.decide(1)
-    assert (browser.state["hint"], browser.state["undo"]) == ({}, True)
-    browser.decide("undo")
-    assert {**browser.state, "version": 0} == {**first, "version": 0}
-    refused(browser.decide("undo"), 400, "nothing to undo")
-    strict = Browser(room(tmp_path))
+    visitor.decide("hint")
+    assert visitor.state["hint"] == {"pass": 0.0, "take": 1.0}
+    visitor.decide(1)
+    assert (visitor.state["hint"], visitor.state["undo"]) == ({}, True)
+    visitor.decide("undo")
+    assert {**visitor.state, "version": 0} == {**first, "version": 0}
+    refused(visitor.decide("undo"), 400, "nothing to undo")
+    strict = Visitor(room(tmp_path))
     assert strict.state["undo"] is None
     refused(strict.decide("undo"), 400, "--undo")
 
 
 def test_an_agent_that_fails_is_said_and_the_game_is_kept(tmp_path: Path) -> None:
-    browser = Browser(room(tmp_path, Raises()))
-    after = browser.state["after"]
+    visitor = Visitor(room(tmp_path, Raises()))
+    after = visitor.state["after"]
     assert after["result"] == "The game is broken off: agent it failed: ValueError('no idea')"
     assert read_records(tmp_path / "games.jsonl")[0].outcome is None
-    assert browser.decide("new").status_code == 200
+    assert visitor.decide("new").status_code == 200
 
 
 def test_a_game_that_cannot_be_saved_is_said(tmp_path: Path) -> None:
-    browser = Browser(room(tmp_path / "gone"))
-    assert "could not be saved" in browser.play()["after"]["saved"]
+    visitor = Visitor(room(tmp_path / "gone"))
+    assert "could not be saved" in visitor.play()["after"]["saved"]
 
 
 # --- what is told before the end ---
@@ -253,15 +253,15 @@ def check_state(state: dict[str, Any], record: GameRecord) -> None:
 @pytest.mark.parametrize("rules", ["classic", "mexican", "bicycle", "classic,draw=double"])
 def test_the_state_holds_what_the_person_knows(tmp_path: Path, rules: str) -> None:
     made, rng = room(tmp_path, rules=rules), np.random.default_rng(0)
-    browser = Browser(made)
+    visitor = Visitor(made)
     states = []
-    while (state := browser.state)["after"] is None:
+    while (state := visitor.state)["after"] is None:
         other = copy.copy(made.session)  # the same to the person
         other._game = other._game.resample_hidden(0, rng)
         assert shown(other) == shown(made.session)
-        browser.decide("hint")
-        states += [state, browser.state]
-        browser.decide(state["actions"][len(states) % len(state["actions"])])
+        visitor.decide("hint")
+        states += [state, visitor.state]
+        visitor.decide(state["actions"][len(states) % len(state["actions"])])
     record = made.session.record()
     for state in states:
         check_state(state, record)
@@ -278,7 +278,7 @@ def server(folder: Path, *arguments: str) -> Iterator[tuple[str, subprocess.Pope
     program = subprocess.Popen(
         [sys.executable, "-m", "training.play", *given],
         cwd=folder,
-        env={"PYTHONPATH": str(ROOT), "PATH": "", "HOME": str(folder)},
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -320,18 +320,6 @@ def test_a_port_in_use_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str
 # --- in a browser ---
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-    if found is None:
-        pytest.skip("there is no Chromium")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found)
-        yield browser
-        browser.close()
-
-
 class Tab:
     """A page of a game.
 
@@ -340,16 +328,17 @@ class Tab:
         troubles: what the browser complained of.
     """
 
-    def __init__(self, chromium: Any, address: str, width: int = 1280, height: int = 900) -> None:
-        self.page = chromium.new_page(viewport={"width": width, "height": height})
+    def __init__(self, browser: Any, address: str, width: int = 1280, height: int = 900) -> None:
+        self.context = browser.new_context(viewport={"width": width, "height": height})
+        self.page = self.context.new_page()
         self.page.set_default_timeout(SECONDS * 1000)
         self.address, self.width = address, width
         self.bodies: list[tuple[str, str]] = []
         self.asked: list[str] = []
         self.troubles: list[str] = []
-        self.page.on("console", lambda message: self.troubles.append(message.text))
-        self.page.on("pageerror", lambda error: self.troubles.append(str(error)))
-        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.context.on("console", lambda message: self.troubles.append(message.text))
+        self.context.on("weberror", lambda error: self.troubles.append(str(error.error)))
+        self.context.on("request", lambda request: self.asked.append(request.url))
         self.page.on("response", lambda got: self.bodies.append((got.url, got.text())))
         self.page.goto(address)
         self.page.wait_for_selector(".felt")
@@ -389,9 +378,9 @@ class Tab:
         return bool(self.page.evaluate("document.documentElement.scrollWidth") <= self.width)
 
     def close(self) -> None:
+        self.context.close()
         assert self.troubles == []
         assert all(url.startswith(self.address) for url in self.asked)
-        self.page.close()
 
 
 def known(actions: Sequence[int], deal: int) -> set[str]:
@@ -410,10 +399,10 @@ def prefix(record: GameRecord, view: dict[str, Any]) -> tuple[int, ...]:
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_games_are_lost_won_and_drawn_and_nothing_hidden_is_told(
-    chromium: Any, tmp_path: Path, width: int
+    browser: Any, tmp_path: Path, width: int
 ) -> None:
     with server(tmp_path, "--seed", str(SEED), "--deal", str(DEAL)) as (address, _):
-        tab = Tab(chromium, address, width)
+        tab = Tab(browser, address, width)
         for number, end in enumerate(ENDS):
             moments = []
             for _ in tab.play():
@@ -449,9 +438,9 @@ def test_games_are_lost_won_and_drawn_and_nothing_hidden_is_told(
         tab.close()
 
 
-def test_the_keyboard_alone_plays_a_game(chromium: Any, tmp_path: Path) -> None:
+def test_the_keyboard_alone_plays_a_game(browser: Any, tmp_path: Path) -> None:
     with server(tmp_path, "--seed", str(SEED), "--deal", str(DEAL + 1)) as (address, _):
-        tab = Tab(chromium, address)
+        tab = Tab(browser, address)
         keys = tab.page.keyboard
         keys.press("h")
         tab.page.wait_for_selector("#advice li")
@@ -468,9 +457,9 @@ def test_the_keyboard_alone_plays_a_game(chromium: Any, tmp_path: Path) -> None:
         tab.close()
 
 
-def test_tab_goes_through_all_choices_and_the_tools(chromium: Any, tmp_path: Path) -> None:
+def test_tab_goes_through_all_choices_and_the_tools(browser: Any, tmp_path: Path) -> None:
     with server(tmp_path, "--seed", "1", "--undo") as (address, _):
-        tab = Tab(chromium, address)
+        tab = Tab(browser, address)
         labels = []
         focused = "document.activeElement.getAttribute('aria-label') || document.activeElement.id"
         for _ in range(3):
@@ -480,9 +469,9 @@ def test_tab_goes_through_all_choices_and_the_tools(chromium: Any, tmp_path: Pat
         tab.close()
 
 
-def test_cards_are_dragged(chromium: Any, tmp_path: Path) -> None:
+def test_cards_are_dragged(browser: Any, tmp_path: Path) -> None:
     with server(tmp_path, "--seed", "1") as (address, _):
-        tab = Tab(chromium, address)
+        tab = Tab(browser, address)
         place = "[data-place={}]".format
         drag = tab.page.drag_and_drop
         drag(f"{place('face-up')} .card", place("dead"))  # nowhere: nothing happens
@@ -500,9 +489,9 @@ def test_cards_are_dragged(chromium: Any, tmp_path: Path) -> None:
         tab.close()
 
 
-def test_tabs_show_the_same_game(chromium: Any, tmp_path: Path) -> None:
+def test_tabs_show_the_same_game(browser: Any, tmp_path: Path) -> None:
     with server(tmp_path, "--seed", "1") as (address, _):
-        one, other = Tab(chromium, address), Tab(chromium, address)
+        one, other = Tab(browser, address), Tab(browser, address)
         one.page.bring_to_front()
         one.choose(1)
         other.page.bring_to_front()
@@ -514,19 +503,19 @@ def test_tabs_show_the_same_game(chromium: Any, tmp_path: Path) -> None:
         other.close()
 
 
-def test_a_double_click_plays_one_action(chromium: Any, tmp_path: Path) -> None:
+def test_a_double_click_plays_one_action(browser: Any, tmp_path: Path) -> None:
     with server(tmp_path, "--seed", "1") as (address, _):
-        tab = Tab(chromium, address)
+        tab = Tab(browser, address)
         tab.page.locator("[data-verb=take]").dblclick()
         tab.settled()
         assert tab.page.locator("#story li").last.text_content() == "You took KH"
         tab.close()
 
 
-def test_the_page_says_that_the_server_has_stopped(chromium: Any, tmp_path: Path) -> None:
+def test_the_page_says_that_the_server_has_stopped(browser: Any, tmp_path: Path) -> None:
     with server(tmp_path, "--seed", "1") as (address, program):
-        tab = Tab(chromium, address)
+        tab = Tab(browser, address)
         program.send_signal(signal.SIGINT)
         program.communicate(timeout=SECONDS)
         tab.page.wait_for_selector("text=The server has stopped")
-        tab.page.close()
+        tab.context.close()  # of which the browser complains

@@ -8,6 +8,7 @@ when the agent failed or the game could not be saved, and 2 for wrong options.
 import argparse
 import os
 import secrets
+import shlex
 import signal
 import socket
 import sys
@@ -42,17 +43,15 @@ def main(arguments: list[str] | None = None) -> int:
     with ExitStack() as stack:
         try:
             sessions = deals(_setting(options, stack), options.seat, options.seed, options.deal)
-            server = listen(options.port or 0) if options.web else None
+            server = _listen(options.port or 0) if options.web else None
         except (ConquianError, OSError) as error:
             print(f"error: {error}", file=sys.stderr)
             return 2
         except KeyboardInterrupt:
             return 130
-        return (
-            _play(next(sessions))
-            if server is None
-            else _serve(sessions, stack.enter_context(server))
-        )
+        if server is None:
+            return _play(next(sessions))
+        return _serve(sessions, stack.enter_context(server))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -137,35 +136,25 @@ def _play(session: Session) -> int:
     return status or int(not saved or bool(session.failure))
 
 
-def listen(port: int) -> socket.socket:
-    """The socket of a server on this machine alone; port 0 is any free one.
-
-    Raises:
-        OptionError: the port cannot be had, or the server is not installed.
-    """
+def _listen(port: int) -> socket.socket:
+    """The socket of the server, before anything is played."""
     if find_spec("werkzeug") is None:
         raise OptionError("--web needs the extra: pip install conquian-env[play]")
-    if not 0 <= port < 1 << 16:
-        raise OptionError(f"port must be 0 to 65535, not {port}")
-    server = socket.socket()
-    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        server.bind(("127.0.0.1", port))
-        server.listen()
-    except OSError as error:
-        server.close()
-        raise OptionError(f"port {port}: {error.strerror}") from None
-    return server
+    from training.play.web import listen  # noqa: PLC0415  # an extra
+
+    return listen(port)
 
 
 def _serve(sessions: Iterator[Session], server: socket.socket) -> int:
     """Games in the browser until Ctrl-C; one that is not over then is saved as far as it came."""
-    from training.play import room, web  # noqa: PLC0415  # an extra
+    from training.play.room import Room  # noqa: PLC0415  # an extra
+    from training.play.web import serving  # noqa: PLC0415
 
-    status, games = 0, room.Room(sessions)
+    status, games = 0, Room(sessions)
     with _handling(ENDINGS, _stop):
         try:
-            with web.serving(games, server):
+            with serving(games, server) as address:
+                print(f"play at {address} (Ctrl-C stops the server)", flush=True)
                 games.run()
         except KeyboardInterrupt:
             print()
@@ -189,7 +178,8 @@ def keep(session: Session) -> bool:
         print("nothing was played, nothing is saved")
         return True
     print(f"saved: {path}, line {line}")
-    print(f"look at it: python -m conquian_env show {path} --line {line} --html game.html")
+    show = f"python -m conquian_env show {shlex.quote(str(path))}"
+    print(f"look at it: {show} --line {line} --html game.html")
     return True
 
 

@@ -26,7 +26,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 from werkzeug.wrappers import Request, Response
 
 from conquian_env import viewer
-from conquian_env.errors import ConquianError
+from conquian_env.errors import ConquianError, OptionError
 from training.play.room import Room, StaleError
 from training.play.session import Session
 
@@ -73,9 +73,31 @@ class _Handler(WSGIRequestHandler):
         """Say nothing of a page that asks each second."""
 
 
+def listen(port: int) -> socket.socket:
+    """The socket of a server for this machine alone; port 0 is any free one.
+
+    Raises:
+        OptionError: the port cannot be had.
+    """
+    if not 0 <= port < 1 << 16:
+        raise OptionError(f"port must be 0 to 65535, not {port}")
+    server = socket.socket()
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        server.bind((HOST, port))
+        server.listen()
+    except OSError as error:
+        server.close()
+        raise OptionError(f"port {port}: {error.strerror}") from None
+    return server
+
+
 @contextmanager
-def serving(room: Room, server: socket.socket) -> Iterator[None]:
-    """Answer meanwhile, from other threads; ``room.run`` must run for decisions to be made."""
+def serving(room: Room, server: socket.socket) -> Iterator[str]:
+    """Answer meanwhile, from other threads, at the address that is given.
+
+    ``room.run`` must run for decisions to be made.
+    """
     port = server.getsockname()[1]
     names = {f"{name}:{port}" for name in (HOST, "localhost")}
     answers = application(room, names)
@@ -85,8 +107,7 @@ def serving(room: Room, server: socket.socket) -> Iterator[None]:
     thread = Thread(target=web.serve_forever, daemon=True)
     thread.start()
     try:
-        print(f"play at http://{HOST}:{port}/ (Ctrl-C stops the server)", flush=True)
-        yield
+        yield f"http://{HOST}:{port}/"
     finally:
         web.shutdown()
         thread.join()
