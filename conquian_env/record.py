@@ -207,11 +207,16 @@ def write_records(path: Path | str, records: Iterable[GameRecord]) -> None:
 
     To go on with a file, append ``record.to_json()`` and a line break to it.
     """
+    write_whole(path, (record.to_json() + "\n" for record in records))
+
+
+def write_whole(path: Path | str, texts: Iterable[str]) -> None:
+    """Write a file in place of what was there, whole or not at all."""
     path = Path(os.path.realpath(path))
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with part.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(record.to_json() + "\n" for record in records)
+            file.writelines(texts)
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)

@@ -265,24 +265,34 @@ def test_pieces_follow_each_other_without_a_gap() -> None:
 # --- snippets ---
 
 
+@pytest.mark.parametrize(("page", "least"), [(PAGE, 5), (Path("docs/viewer.md"), 1)], ids=str)
 def test_snippets_run_and_print_what_the_page_says(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    page: Path,
+    least: int,
 ) -> None:
     """A block of text right after a snippet is what it prints."""
-    text = PAGE.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     found = re.findall(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", text, flags=re.DOTALL)
-    assert len(found) == text.count("```python") >= 5
+    assert len(found) == text.count("```python") >= least
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, object] = {}
     for snippet, output in found:
-        exec(compile(snippet, PAGE.name, "exec"), namespace)
+        exec(compile(snippet, page.name, "exec"), namespace)
         assert capsys.readouterr().out == output
 
 
 def test_every_page_with_snippets_has_a_test_that_runs_them() -> None:
     """The README's is test_readme, that of the recipes test_recipes."""
     with_python = [str(p) for p in PAGES if "```python" in p.read_text(encoding="utf-8")]
-    assert with_python == ["README.md", "docs/environments.md", "docs/recipes.md"]
+    assert with_python == [
+        "README.md",
+        "docs/environments.md",
+        "docs/recipes.md",
+        "docs/viewer.md",
+    ]
 
 
 # --- links ---
