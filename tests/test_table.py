@@ -71,3 +71,17 @@ def test_a_card_that_can_be_laid_or_discarded_has_a_button_for_each(open_tab: An
     single = page.locator(".slot.usable .card").first
     single.click()
     assert len(page.evaluate("chosen")) == 1
+
+
+@pytest.mark.parametrize("rules", ["classic", "mexican"])
+def test_a_picture_has_the_values_of_the_view(rules: str) -> None:
+    for game in playthroughs(rules, 1, seed=4):
+        view = game.view(1)
+        drawn, saved = json.loads(json.dumps(picture(view))), json.loads(view.to_json())
+        assert {name: drawn[name] for name in saved} == saved
+        for table, melds, loose in (
+            ("table", "melds", "loose"), ("other_table", "other_melds", "other_loose"),
+        ):  # fmt: skip
+            laid = [card for group in [*drawn[melds], drawn[loose]] for card in group]
+            assert sorted(laid) == saved[table]
+        assert drawn["names"] == {str(a): action_name(a) for a in view.legal_actions}

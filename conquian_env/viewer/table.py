@@ -1,7 +1,7 @@
 """A view as ``table.js`` draws it, and what a page needs for that."""
 
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import fields
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -27,7 +27,9 @@ def picture(view: View) -> dict[str, Any]:
     melds, loose = _laid(card_mask(view.table), view.rules)
     other_melds, other_loose = _laid(card_mask(view.other_table), view.rules)
     about, prompt = headline(view)
-    return asdict(view) | {
+    values = {field.name: getattr(view, field.name) for field in fields(view)}
+    return values | {
+        "rules": view.rules.to_dict(),
         "melds": melds,
         "loose": loose,
         "other_melds": other_melds,
