@@ -4,6 +4,7 @@ A record holds how a game began and every action in order, passes included. Play
 again gives the same observations, masks and rewards, so nothing else is kept.
 """
 
+import errno
 import json
 import os
 import re
@@ -203,20 +204,43 @@ def replay(record: GameRecord) -> Iterator[Game]:
 
 
 def write_records(path: Path | str, records: Iterable[GameRecord]) -> None:
-    """Write a file of JSON lines in place of what was there, whole or not at all.
+    """Write a file of JSON lines in place of what was there, whole or not at all."""
+    write_whole(path, (record.to_json() + "\n" for record in records))
 
-    To go on with a file, append ``record.to_json()`` and a line break to it.
-    """
+
+def write_whole(path: Path | str, texts: Iterable[str]) -> None:
+    """Write a file in place of what was there, whole or not at all."""
     path = Path(os.path.realpath(path))
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with part.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(record.to_json() + "\n" for record in records)
+            file.writelines(texts)
             file.flush()
             os.fsync(file.fileno())
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
+
+
+def append_record(path: Path | str, record: GameRecord) -> int:
+    """Add a line to a file of JSON lines, whole or not at all; its number, the first being 1.
+
+    Raises:
+        OSError: it cannot be written; the file is as it was.
+    """
+    with Path(path).open("a+b", buffering=0) as file:
+        file.seek(0)
+        before = file.read()
+        cut = not before.endswith(b"\n") and before != b""  # a broken line does not spoil ours
+        line = b"\n" * cut + record.to_json().encode() + b"\n"
+        try:
+            if file.write(line) != len(line):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+            os.fsync(file.fileno())
+        except BaseException:
+            file.truncate(len(before))
+            raise
+    return (before + line).count(b"\n")
 
 
 def read_records(path: Path | str) -> list[GameRecord]:

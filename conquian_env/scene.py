@@ -90,9 +90,9 @@ def scene(view: "View", other: "View | None" = None, note: str = "") -> Scene:
         note: takes the place of whose turn it is, such as why the game was broken off.
     """
     actions = view.legal_actions or (other.legal_actions if other else ())
-    headline, prompt = _headline(view)
+    about, prompt = headline(view)
     if note:
-        actions, headline, prompt = (), note, ""
+        actions, about, prompt = (), note, ""
     marked = _marked(view, other, actions)
     shapes = [
         Rect(0, 0, WIDTH, HEIGHT, FELT),
@@ -103,9 +103,9 @@ def scene(view: "View", other: "View | None" = None, note: str = "") -> Scene:
         *_dead(view),
         *_seat(view, view.seat, OWN_HAND, OWN_TABLE),
         *_hand(view.hand, OWN_HAND, marked),
-        *_panel(view, headline, prompt, actions),
+        *_panel(view, about, prompt, actions),
     ]
-    return Scene(f"Conquian: {headline}", tuple(shapes))
+    return Scene(f"Conquian: {about}", tuple(shapes))
 
 
 # --- the felt ---
@@ -215,7 +215,7 @@ def _dead(view: "View") -> Part:
 # --- the panel ---
 
 
-def _headline(view: "View") -> tuple[str, str]:
+def headline(view: "View") -> tuple[str, str]:
     """Whose turn it is and what is asked, or who won."""
     if view.phase == Phase.OVER:
         stake = f", for a stake of {view.stake}" if view.stake > 1 else ""
@@ -237,7 +237,7 @@ def _choices(actions: Sequence[int], phase: Phase) -> list[str]:
     return [line for line in lines if line]
 
 
-def _panel(view: "View", headline: str, prompt: str, actions: Sequence[int]) -> Part:
+def _panel(view: "View", about: str, prompt: str, actions: Sequence[int]) -> Part:
     stake = f", stake {view.stake}" if view.stake > 1 else ""
     rules = view.rules.to_text().replace(",", ", ") + stake
     events = [event_text(event) for event in reversed(view.history[-8:])]
@@ -246,7 +246,7 @@ def _panel(view: "View", headline: str, prompt: str, actions: Sequence[int]) -> 
     y = 22
     for size, ink, space, paragraphs in (
         (15, QUIET, 0, [f"conquian: {rules}"]),
-        (26, GOLD, 14, [headline]),
+        (26, GOLD, 14, [about]),
         (16, INK, 4, [prompt]),
         (15, QUIET, 20, ["legal"] if actions else []),
         (18, INK, 2, _choices(actions, view.phase)),

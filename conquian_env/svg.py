@@ -3,8 +3,17 @@
 from functools import cache
 from html import escape
 
-from conquian_env.cards import card_name
-from conquian_env.faces import Polygon, Rect, Shape, Text
+from conquian_env.cards import NUM_CARDS, card_name
+from conquian_env.faces import (
+    CARD_HEIGHT,
+    CARD_WIDTH,
+    SMALL_HEIGHT,
+    SMALL_WIDTH,
+    Polygon,
+    Rect,
+    Shape,
+    Text,
+)
 from conquian_env.scene import HEIGHT, WIDTH, Card, Scene
 
 # Metrics of the fonts are those of the one that pygame brings.
@@ -18,6 +27,26 @@ def svg(scene: Scene) -> str:
         f'style="max-width: {WIDTH}px" font-family="{_FONT}" font-weight="bold">'
         f"<title>{escape(scene.title)}</title>{''.join(map(_element, scene.shapes))}</svg>"
     )
+
+
+@cache
+def sprite() -> str:
+    """Every card as a symbol of one SVG that shows nothing, for pages that use them by id.
+
+    The ids are ``card-7D`` for a face, ``small-7D`` for a card of the dead pile, ``card-back``.
+    """
+    faces = [_symbol(f"card-{card_name(i)}", _inside(i, False)) for i in range(NUM_CARDS)]
+    small = [_symbol(f"small-{card_name(i)}", _inside(i, True), True) for i in range(NUM_CARDS)]
+    symbols = "".join([*faces, *small, _symbol("card-back", _inside(None, False))])
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="0" height="0" aria-hidden="true" '
+        f'style="position: absolute" font-family="{_FONT}" font-weight="bold">{symbols}</svg>'
+    )
+
+
+def _symbol(name: str, inside: str, small: bool = False) -> str:
+    width, height = (SMALL_WIDTH, SMALL_HEIGHT) if small else (CARD_WIDTH, CARD_HEIGHT)
+    return f'<symbol id="{name}" viewBox="0 0 {width} {height}">{inside}</symbol>'
 
 
 def _element(shape: Shape | Card) -> str:

@@ -1,25 +1,28 @@
 """Speed of the learner, side by side in one run: ``python -m tests.bench_learner``.
 
 Protocol: one process of as many threads as the configuration has; each measurement runs once
-before it counts, then so many rounds take every measurement once; medians. *Forward* is from the
-inputs (uint8) to log-probabilities and value, *both* is that, the loss of PPO and the gradients;
-the threads work at once, each on its own decisions, in parts as large as the learner's. *Learnt*
-is whole steps of ``training.run.Run``: games played, advantages, updates. The bound is
-1 / (1 / forward + epochs / both), what were left if nothing but the network took time.
+before it counts, then so many rounds take every measurement once; medians. *Inputs* is from
+observations to what the network is told, *forward* from there (uint8) to log-probabilities and
+value, *both* is forward, the loss of PPO and the gradients; the threads work at once, each on its
+own decisions, in parts as large as the learner's. *Learnt* is whole steps of ``training.run.Run``:
+games played, advantages, updates. The bound is 1 / (1 / forward + epochs / both), what were left if
+nothing but the network took time; the second share counts inputs as the network's work, too.
 """
 
 import argparse
 import statistics
 import time
 from collections.abc import Callable
+from typing import Any
 
 import torch
 
+from agents.inputs import network_inputs
 from agents.network import NetworkConfig
 from training.config import Config, PPOConfig
 from training.ppo import gradients
 from training.ranks import Ranks
-from training.rollout import Rollout
+from training.rollout import Collector, Rollout
 from training.run import Run
 
 ROUNDS = 5
@@ -43,11 +46,23 @@ class Bench:
         network = self.run.network
         return [collector.collect(network) for collector in self.run.collectors]
 
-    def rate(self, work: Callable[[Rollout], int]) -> float:
+    def rate(self, work: Callable[[Any], int], items: list[Any]) -> float:
         """Decisions a second of ``work``, in all threads at once."""
         start = time.perf_counter()
-        done = sum(self.run.workers.map(work, self.rollouts))
+        done = sum(self.run.workers.map(work, items))
         return done / (time.perf_counter() - start)
+
+    def told(self) -> float:
+        """Decisions a second from observations to inputs."""
+        config = self.run.config
+
+        def work(collector: Collector) -> int:
+            batch = collector.batch
+            for _ in range(config.rollout):
+                network_inputs(batch.observation, batch.mask, batch.rules, config.network.ways)
+            return config.rollout * len(batch.mask)
+
+        return self.rate(work, self.run.collectors)
 
     def forward(self) -> float:
         """Decisions a second from inputs to outputs."""
@@ -60,7 +75,7 @@ class Bench:
                 self.run.network(inputs, mask, torch.bfloat16)
             return len(rollout.inputs)
 
-        return self.rate(work)
+        return self.rate(work, self.rollouts)
 
     def both(self) -> float:
         """Decisions a second from inputs to gradients."""
@@ -72,7 +87,7 @@ class Bench:
                 gradients(self.run.learner, rollout, rows, config.ppo, 0.01)
             return len(rollout.action)
 
-        return self.rate(work)
+        return self.rate(work, self.rollouts)
 
     def learnt(self) -> float:
         """Decisions a second played and learnt from."""
@@ -88,19 +103,21 @@ def main() -> None:
     rounds = parser.parse_args().rounds
     torch.set_num_threads(1)
     benches = {name: Bench(shape) for name, shape in RUNS.items()}
-    found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in benches}
+    found: dict[str, list[tuple[float, ...]]] = {name: [] for name in benches}
     for number in range(rounds + 1):
         for name, bench in benches.items():
-            rates = bench.forward(), bench.both(), bench.learnt()
+            rates = bench.told(), bench.forward(), bench.both(), bench.learnt()
             if number:
                 found[name].append(rates)
-    print("| thousand decisions a second | forward | both | learnt | bound | share |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: |")
+    print("| thousand decisions a second | inputs | forward | both | learnt | bound | share | |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name, rates in found.items():
-        forward, both, learnt = (statistics.median(column) for column in zip(*rates, strict=True))
-        bound = 1 / (1 / forward + benches[name].run.config.ppo.epochs / both)
-        numbers = " | ".join(f"{rate / 1e3:.1f}" for rate in (forward, both, learnt, bound))
-        print(f"| {name} | {numbers} | {learnt / bound:.0%} |")
+        told, forward, both, learnt = (statistics.median(each) for each in zip(*rates, strict=True))
+        least = 1 / forward + benches[name].run.config.ppo.epochs / both
+        numbers = " | ".join(
+            f"{rate / 1e3:.1f}" for rate in (told, forward, both, learnt, 1 / least)
+        )
+        print(f"| {name} | {numbers} | {learnt * least:.0%} | {learnt * (least + 1 / told):.0%} |")
 
 
 if __name__ == "__main__":

@@ -9,8 +9,9 @@ import pytest
 from conquian_env import Game, GameRecord, RuleSet
 from conquian_env.cli import main
 from conquian_env.perft import perft
-from conquian_env.record import replay, write_records
+from conquian_env.record import read_records, replay, write_records
 from conquian_env.render import text
+from conquian_env.viewer import to_html
 from tests.playing import random_actions
 
 Printed = pytest.CaptureFixture[str]
@@ -98,6 +99,68 @@ def test_the_defaults(capsys: Printed) -> None:
     assert len(capsys.readouterr().out.splitlines()) == 10
 
 
+def test_show_with_a_file_prints_its_games(games: Path, capsys: Printed) -> None:
+    assert main(["replay", str(games)]) == 0
+    replayed = capsys.readouterr().out
+    assert main(["show", str(games)]) == 0
+    assert capsys.readouterr().out == replayed
+    assert main(["show", str(games), "--line", "2", "--seat", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"{drawn().heading}\n")
+    for game in replay(drawn()):
+        assert text(game.view(1)) in printed
+        assert text(game.view(0), game.view(1)) not in printed
+
+
+def test_a_seat_is_not_shown_what_the_other_gave(games: Path, capsys: Printed) -> None:
+    assert main(["show", str(games), "--line", "1", "--seat", "1"]) == 0
+    printed = capsys.readouterr().out
+    assert "\n1. give\n" in printed
+    assert "\n2. discard " in printed
+
+
+def test_show_writes_a_page(games: Path, tmp_path: Path, capsys: Printed) -> None:
+    page, records = tmp_path / "out.html", read_records(games)
+    assert main(["show", str(games), "--html", str(page)]) == 0
+    assert page.read_text() == to_html(records)
+    assert main(["show", str(games), "--line", "2", "--html", str(page), "--seat", "1"]) == 0
+    assert page.read_text() == to_html(records[1:], 1)
+    assert capsys.readouterr().out == ""
+    assert sorted(tmp_path.iterdir()) == [games, page]
+
+
+def test_a_page_that_cannot_be_made_leaves_what_was_there(games: Path, capsys: Printed) -> None:
+    page, folder = games.with_name("out.html"), games.parent
+    page.write_text("mine")
+    good = games.read_text()
+    for bad, said in (
+        (good.replace("conquian-record-2", "conquian-record-9", 1), f"{games}, line 1: "),
+        (good.replace('"seed": 7', '"seed": 8'), f"{games}, line 1: ply "),
+        (good.replace('"deal": 8', '"dael": 8', 1), f"{games}, line 1: unknown rule field 'dael'"),
+        (good + "{", f"{games}, line 3: "),
+        ("", "no game"),
+    ):
+        games.write_text(bad)
+        assert main(["show", str(games), "--html", str(page)]) == 1
+        printed = capsys.readouterr()
+        assert printed.out == ""
+        assert printed.err.startswith("conquian_env: ")
+        assert said in printed.err
+        assert printed.err.count("\n") == 1
+        assert page.read_text() == "mine"
+    games.write_text(good)
+    for target, said in (
+        (folder / "none" / "x.html", f"there is no folder {folder / 'none'}"),
+        (folder, "is a folder"),
+        (games, "would take the place of the records"),
+        (Path("/dev/null/x.html"), "there is no folder /dev/null"),
+    ):
+        assert main(["show", str(games), "--html", str(target)]) == 1
+        assert said in capsys.readouterr().err
+    assert games.read_text() == good
+    assert sorted(folder.iterdir()) == [games, page]
+
+
 # --- what is wrong ---
 
 
@@ -123,7 +186,12 @@ def test_an_error_is_one_line_and_status_1(words: str, message: str, capsys: Pri
 
 
 @pytest.mark.parametrize(
-    "words", ["", "play", "replay", "show --seat 2", "perft --depth ten", "replay f --line x"]
+    "words",
+    [
+        *["", "play", "replay", "show --seat 2", "perft --depth ten", "replay f --line x"],
+        *["show f --seed 9", "show f --rules nano", "show f --deal 0 --html x", "show f g"],
+        *["show --html x", "show --line 1", "show --seed 9 --html x", "show f --html"],
+    ],
 )
 def test_wrong_usage_is_status_2(words: str, capsys: Printed) -> None:
     with pytest.raises(SystemExit) as caught:

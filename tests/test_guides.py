@@ -24,6 +24,7 @@ FEWER: dict[str, list[str]] = {  # options that are put behind a command
 }
 MAINS = {"conquian_env": "conquian_env.cli"}
 OTHER_TESTS = {  # programs and modules that other tests run
+    "training.play": "waits for a person: test_play_terminal, test_play_web",
     "torchrun": "test_ranks, with a smaller run",
     "pip": "installs: test_recipes compares versions",
     "jupyter": "opens a browser: test_notebooks runs the notebooks",
@@ -48,9 +49,8 @@ def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("configs", "agents"):
         (tmp_path / name).symlink_to(Path(name).resolve())
     actions = random_actions(Game("classic", seed=1), 0)
-    write_records(
-        tmp_path / "games.jsonl", [GameRecord.of(Game("classic", seed=1), actions, ("a", "b"))]
-    )
+    record = GameRecord.of(Game("classic", seed=1), actions, ("a", "b"))
+    write_records(tmp_path / "games.jsonl", [record] * 3)
     (package := tmp_path / "package").mkdir()
     (package / "module.py").write_text(
         "class Class:\n    def act(self, views):\n        return views.mask.argmax(axis=1)\n"

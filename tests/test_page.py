@@ -1,7 +1,5 @@
 """The page of a tournament: its numbers, what is escaped, and how a browser shows it."""
 
-import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
@@ -346,18 +344,6 @@ def test_a_histogram_counts_everything_once(low: int, high: int) -> None:
 
 
 # --- in a browser ---
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-    if found is None:
-        pytest.skip("there is no Chromium")
-    with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found)
-        yield chromium
-        chromium.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -66,10 +66,9 @@ def updated(
     """Improved in place with Adam, or with one plain step of rate 0 if there is no ``rate``."""
     weights = [*network.parameters(), *(critic.parameters() if critic else ())]
     optimizer = torch.optim.Adam(weights, lr=rate) if rate else torch.optim.SGD(weights, lr=0.0)
-    size = sum(len(rollout.action) for rollout in rollouts)
     with ThreadPoolExecutor(len(rollouts)) as workers:
         learner = Learner(network, critic, optimizer, workers, Ranks())
-        return update(learner, rollouts, size, config, entropy, np.random.default_rng(5))
+        return update(learner, rollouts, (T, N), config, entropy, np.random.default_rng(5))
 
 
 def flat(network: torch.nn.Module) -> Tensor:
@@ -213,7 +212,7 @@ def test_the_first_gradient_is_that_of_the_advantages_set_to_mean_0_and_deviatio
     config = replace(ONE_STEP, max_grad_norm=1e9)
     with ThreadPoolExecutor(1) as workers:
         learner = Learner(network, None, optimizer, workers, Ranks())
-        update(learner, [rollout], SIZE, config, 0.3, np.random.default_rng(0))
+        update(learner, [rollout], (T, N), config, 0.3, np.random.default_rng(0))
     torch.testing.assert_close(before - flat(network), gradient, atol=1e-5, rtol=1e-3)
 
 
@@ -242,7 +241,7 @@ def test_a_step_is_no_longer_than_the_norm_that_is_allowed():
     with ThreadPoolExecutor(1) as workers:
         learner = Learner(network, None, optimizer, workers, Ranks())
         config = replace(ONE_STEP, max_grad_norm=0.01)
-        update(learner, [rollout], SIZE, config, 0.0, np.random.default_rng(0))
+        update(learner, [rollout], (T, N), config, 0.0, np.random.default_rng(0))
     assert (before - flat(network)).norm() == pytest.approx(0.01, rel=1e-3)
 
 
@@ -407,11 +406,17 @@ def test_workers_that_share_the_games_out_make_the_update_of_one(parts):
 
 def test_every_decision_comes_once_an_epoch_in_another_order():
     config = replace(PPO, minibatch=100, epochs=2)
-    chosen = list(_minibatches(250, config, np.random.default_rng(0)))
+    chosen = list(_minibatches((25, 10), config, np.random.default_rng(0)))
     assert [len(one) for one in chosen] == [100, 100, 50] * 2
     first, second = torch.cat(chosen[:3]), torch.cat(chosen[3:])
     assert sorted(first.tolist()) == sorted(second.tolist()) == list(range(250))
     assert not torch.equal(first, second)
+
+
+def test_every_game_has_an_equal_share_in_each_minibatch():
+    config = replace(PPO, minibatch=4 * N, epochs=2)
+    for chosen in _minibatches((T, N), config, np.random.default_rng(0)):
+        assert (chosen % N).bincount(minlength=N).tolist() == [4] * N
 
 
 def test_values_that_are_right_explain_all_variance():

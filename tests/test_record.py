@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 import pickle
 import re
 from collections.abc import Iterator
@@ -14,7 +15,14 @@ import pytest
 from conquian_env import Batch, Game, GameRecord, Outcome, RuleSet, Termination, parse_action
 from conquian_env.cards import NAMES as CARD_NAMES
 from conquian_env.errors import ConquianError, RecordError
-from conquian_env.record import FORMAT, read_record, read_records, replay, write_records
+from conquian_env.record import (
+    FORMAT,
+    append_record,
+    read_record,
+    read_records,
+    replay,
+    write_records,
+)
 from conquian_env.rules import PRESETS
 from tests.playing import random_actions
 from tests.positions import HAND_0, HAND_1, VARIANTS, force
@@ -363,8 +371,7 @@ def test_files_of_records(tmp_path: Path) -> None:
     write_records(path, games)
     assert read_records(path) == games
     assert read_record(path, 3) == games[2]
-    with path.open("a", encoding="utf-8") as file:
-        file.write(games[0].to_json() + "\n")
+    assert append_record(str(path), games[0]) == len(games) + 1
     assert read_records(str(path)) == [*games, games[0]]
     write_records(path, [])
     assert read_records(path) == []
@@ -382,6 +389,29 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
         write_records(path, broken())
     assert read_records(path) == [sample()]
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_record_is_added_to_any_file(tmp_path: Path) -> None:
+    path = tmp_path / "games.jsonl"
+    assert append_record(path, sample()) == 1  # which was not there
+    path.write_bytes(path.read_bytes() + b"{cut")
+    assert append_record(path, sample()) == 3
+    assert read_record(path, 1) == read_record(path, 3) == sample()
+
+
+def test_a_record_that_cannot_be_added_leaves_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    path = tmp_path / "games.jsonl"
+    append_record(path, sample())
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space"):
+        append_record(path, sample())
+    monkeypatch.undo()
+    assert read_records(path) == [sample()]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import functools
 import importlib.util
 import re
-import shutil
 import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -147,18 +146,6 @@ def address(site: Path) -> Iterator[str]:
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
         thread.join()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api")
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-    if found is None:
-        pytest.skip("there is no Chromium")
-    with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=found)
-        yield chromium
-        chromium.close()
 
 
 @pytest.mark.parametrize("width", [390, 1400])

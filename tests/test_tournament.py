@@ -13,12 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from conquian_env import RuleSet
 from training.backends import Limits
 from training.ledger import LedgerError
 from training.match import estimate
-from training.report import print_report, to_csv, to_json, to_markdown
+from training.report import print_report, to_csv, to_json, to_markdown, write_curves
 from training.toml import checked
 from training.tournament import Tournament, TournamentConfig, main, play_tournament
 
@@ -213,12 +214,26 @@ def test_an_agent_that_fails_loses_those_games_alone(name, kind, tmp_path):
 
 def test_command_line(tmp_path, capsys):
     out = tmp_path / "report"
-    assert main(["random", "greedy", "--pairs", "20", "--out", str(out)]) == 0
+    assert main(["random", "greedy", "--pairs", "20", "--out", str(out), "--tensorboard"]) == 0
     printed = capsys.readouterr().out
+    assert f"report: {out / 'curves'}" in printed
     assert "greedy" in printed
     assert str(out / "tournament.md") in printed.replace("\n", "")
     assert json.loads((out / "tournament.json").read_text())["config"]["pairs"] == 20
     assert len((out / "games.jsonl").read_text().splitlines()) == 2
+
+
+def test_curves_for_tensorboard_end_at_what_the_report_says(tournament, tmp_path):
+    folder = write_curves(tournament, tmp_path)
+    runs = sorted(folder.iterdir())
+    expected = [f"{place} {name}" for place, name in enumerate(tournament.ranking, 1)]
+    assert [run.name for run in runs] == [name.replace(":", "-") for name in expected]
+    for run, rating in zip(runs, tournament.ratings.ranking, strict=True):
+        events = EventAccumulator(str(run)).Reload()
+        score, elo = (events.Scalars(f"tournament/{name}")[-1] for name in ("score", "elo"))
+        assert score.step == elo.step == tournament.config.pairs
+        assert score.value == pytest.approx(tournament.overall(rating.agent).mean, abs=1e-6)
+        assert elo.value == pytest.approx(rating.elo)
 
 
 def test_a_toml_file_says_who_plays(tmp_path):

@@ -13,13 +13,15 @@ import importlib.util
 import gymnasium
 import numpy as np
 from pettingzoo.env_registry.registration import make
-from conquian_env import Batch, Game, conquian_v0
+from conquian_env import Batch, Game, GameRecord, conquian_v0
+from conquian_env.viewer import to_html
 assert "site-packages" in conquian_v0.__file__
 for absent in ("agents", "training", "torch", "pygame"):
     assert importlib.util.find_spec(absent) is None, absent
 game = Game("classic", seed=1)
 while not game.is_over:
     game.apply(game.legal_actions()[-1])
+assert "</html>" in to_html([GameRecord.of(Game("classic"), [])])
 batch = Batch(8, seed=1)
 batch.step(batch.sample_actions(np.random.default_rng(0)))
 for env in (conquian_v0.env(), make("aec", "conquian/conquian-v0", rules="mexican")):

@@ -24,10 +24,9 @@ from conquian_env.record import read_records, replay, write_records
 from conquian_env.seeds import derive
 from conquian_env.solver import NODE_LIMIT, UNKNOWN, Solver
 from conquian_env.state import Phase
+from conquian_env.viewer.plies import MISTAKE
 from conquian_env.worlds import redeal
 from training.match import ask_probabilities, check_plays
-
-MISTAKE = 0.1  # what an action must give away, on the average of worlds, to be called one
 
 
 @dataclass(frozen=True)

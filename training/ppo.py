@@ -76,7 +76,7 @@ class Learner:
 def update(
     learner: Learner,
     rollouts: list[Rollout],
-    size: int,
+    shape: tuple[int, int],
     config: PPOConfig,
     entropy_weight: float,
     rng: np.random.Generator,
@@ -86,7 +86,7 @@ def update(
     Args:
         learner: what is improved.
         rollouts: of this process, one a worker.
-        size: decisions in the rollouts of all processes.
+        shape: T and N, decisions of each game and games in the rollouts of all processes.
         config: the learner's.
         entropy_weight: of the entropy bonus now.
         rng: shuffles the minibatches, the same in every process.
@@ -94,13 +94,13 @@ def update(
     weights, ranks = learner.weights, learner.ranks
     mean, spread, explained_variance = _moments(rollouts, ranks)
     rollouts = [replace(one, advantage=(one.advantage - mean) / spread) for one in rollouts]
-    places = [_places(rollout, size) for rollout in rollouts]
+    places = [_places(rollout, math.prod(shape)) for rollout in rollouts]
 
     def work(rollout: Rollout, rows: Tensor) -> Tensor:
         return gradients(learner, rollout, rows, config, entropy_weight)
 
     history = [torch.zeros(NUM_SUMS)]
-    for chosen in _minibatches(size, config, rng):
+    for chosen in _minibatches(shape, config, rng):
         rows = [_pad(here[here >= 0]) for here in (p[chosen] for p in places)]
         parts = torch.stack(list(learner.workers.map(work, rollouts, rows)))
         total = ranks.sum(parts.sum(0))
@@ -205,7 +205,14 @@ def _pad(rows: Tensor) -> Tensor:
     return nn.functional.pad(rows, (0, -len(rows) % ROWS), value=-1)
 
 
-def _minibatches(size: int, config: PPOConfig, rng: np.random.Generator) -> Iterator[Tensor]:
-    """Numbers of decisions, each once an epoch in a new order."""
+def _minibatches(
+    shape: tuple[int, int], config: PPOConfig, rng: np.random.Generator
+) -> Iterator[Tensor]:
+    """Numbers of decisions, each once an epoch in a new order.
+
+    Every game has an equal share in each, and so has every thread: none waits for another.
+    """
+    numbers = np.arange(math.prod(shape)).reshape(shape)
     for _ in range(config.epochs):
-        yield from torch.split(torch.from_numpy(rng.permutation(size)), config.minibatch)
+        shuffled = torch.from_numpy(rng.permuted(numbers, axis=0).ravel())
+        yield from torch.split(shuffled, config.minibatch)

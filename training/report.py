@@ -1,8 +1,9 @@
-"""A tournament on the terminal, as a page, Markdown, CSV and JSON."""
+"""A tournament on the terminal, as a page, Markdown, CSV and JSON, and in TensorBoard."""
 
 import csv
 import io
 import json
+import re
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -12,9 +13,11 @@ from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from torch.utils.tensorboard import SummaryWriter
 
 from conquian_env import __version__
 from conquian_env.record import write_records
+from training.charts import Course
 from training.match import MatchResult
 from training.page import to_html
 from training.strength import Tally
@@ -125,3 +128,16 @@ def write_report(tournament: "Tournament", out: Path) -> list[Path]:
     records = out / "games.jsonl"
     write_records(records, [record for match in tournament.matches for record in match.records])
     return [*(out / name for name in texts), records]
+
+
+def write_curves(tournament: "Tournament", out: Path) -> Path:
+    """For TensorBoard, each agent a run of its own: its score as deals came, and its rating."""
+    folder = out / "curves"
+    for place, rating in enumerate(tournament.ratings.ranking, 1):
+        course = Course.of(tournament.deal_scores(rating.agent))
+        name = re.sub(r"[^A-Za-z0-9=.,]+", "-", rating.agent)
+        with SummaryWriter(str(folder / f"{place} {name}")) as writer:
+            for count, mean in zip(course.count.tolist(), course.mean.tolist(), strict=True):
+                writer.add_scalar("tournament/score", mean, count)
+            writer.add_scalar("tournament/elo", rating.elo, course.count[-1])
+    return folder

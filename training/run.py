@@ -111,9 +111,9 @@ class Run:
 
         collect = partial(Collector.collect, network=self.network, critic=self.critic)
         rollouts = list(self.workers.map(collect, self.collectors))
-        began = time.perf_counter()
+        began, shape = time.perf_counter(), (config.rollout, config.num_games)
         rng = np.random.default_rng([config.seed, self.updates])
-        losses = asdict(update(learner, rollouts, self.decisions_a_step, ppo, entropy_weight, rng))
+        losses = asdict(update(learner, rollouts, shape, ppo, entropy_weight, rng))
         seconds = time.perf_counter() - began
 
         finite = all(bool(weights.isfinite().all()) for weights in learner.weights)

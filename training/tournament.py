@@ -36,7 +36,7 @@ from training.backends import (
 from training.ledger import Ledger, LedgerError
 from training.match import Estimate, MatchResult, estimate, join
 from training.ratings import Pairing, Ratings, rate
-from training.report import print_report, write_report
+from training.report import print_report, write_curves, write_report
 from training.schedule import Format, Part, pairings, parts
 from training.toml import STRICT, Count, checked, load_toml, rules_of
 
@@ -238,6 +238,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--out", type=Path, default=Path("runs/tournament"), help="folder (default %(default)s)"
     )
+    parser.add_argument("--tensorboard", action="store_true", help="write curves, too")
     earlier = parser.add_mutually_exclusive_group()
     earlier.add_argument("--resume", action="store_true", help="go on with the tournament in --out")
     earlier.add_argument("--overwrite", action="store_true", help="replace the one in --out")
@@ -248,6 +249,7 @@ def main(arguments: list[str] | None = None) -> int:
             options.overwrite,
         )  # fmt: skip
         paths = write_report(tournament, options.out)
+        paths += [write_curves(tournament, options.out)] if options.tensorboard else []
     except (ConquianError, OSError, MemoryError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
