@@ -33,5 +33,5 @@ def test_stored_without_output(path):
 )
 def test_runs(path):
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+    NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
     assert any(cell.get("outputs") for cell in notebook.cells)
