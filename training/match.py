@@ -165,7 +165,7 @@ def play_deals(
     for one in games:
         for _, agent in (first, second):
             if isinstance(agent, ProcessAgent):
-                agent.restart()  # it must not remember the other hand of a deal
+                agent.forget()  # what it saw of the deals from the other seat
         one.play()
     return MatchResult(
         first[0],
@@ -256,8 +256,9 @@ class _Games:
         name, agent = self.agents[seat]
         if isinstance(agent, ProcessAgent) and len(rows) > GROUP:
             return self._ask_halves(seat, rows)
-        if sum(forfeit.agent == name for forfeit in self.forfeits) >= MOST_FAULTS:
-            return self._forfeit(seat, rows, self.forfeits[-1].kind, "it had failed too often")
+        failed = [forfeit.kind for forfeit in self.forfeits if forfeit.agent == name]
+        if len(failed) >= MOST_FAULTS:
+            return self._forfeit(seat, rows, failed[-1], "it had failed too often")
         games, plies = 2 * self.deals[rows] + self.game, self.batch.ply[rows]
         own_seeds = decision_seeds(self.seed, games, self.batch.actor[rows], plies)
         views = self.batch.views(rows, own_seeds)
