@@ -8,8 +8,8 @@ import pytest
 from agents.network import NetworkConfig
 from conquian_env import RuleSet
 from training.config import Config, EvaluationConfig, PoolConfig, load_config
+from training.results import TournamentConfig
 from training.toml import ConfigError, checked, load_toml
-from training.tournament import TournamentConfig
 
 TOURNAMENT = Path("configs/tournament.toml")
 CONFIGS = sorted(Path("configs").glob("*.toml"))

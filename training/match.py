@@ -109,8 +109,12 @@ def estimate(pair_scores: NDArray[np.float32]) -> Estimate:
     Args:
         pair_scores: float32 [pairs], at least two.
     """
-    n = len(pair_scores)
-    values, counts = np.unique(pair_scores.astype(np.float64), return_counts=True)
+    return estimate_counted(*np.unique(pair_scores.astype(np.float64), return_counts=True))
+
+
+def estimate_counted(values: NDArray[np.float64], counts: NDArray[np.int64]) -> Estimate:
+    """``estimate`` of scores (ascending, [k]) that came so often ([k], all above 0)."""
+    n = int(counts.sum())
     resamples = np.random.default_rng(0).multinomial(n, counts / n, RESAMPLES)
     low, high = np.percentile(resamples @ values / n, [2.5, 97.5])
     return Estimate(float(values @ counts) / n, float(low), float(high))

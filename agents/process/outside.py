@@ -126,7 +126,7 @@ class ProcessAgent:
 
     @property
     def running(self) -> bool:
-        """There is a process: not from a fault or ``forget`` to the next ``act``, nor when closed."""
+        """There is a process: not from a fault to the next ``act``, nor when closed."""
         return self._child is not None and self._child.stop.alive
 
     @property
