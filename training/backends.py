@@ -70,8 +70,7 @@ class Setting(NamedTuple):
     """What is the same in all parts.
 
     Attributes:
-        files: each checkpoint that the agents play by, with the digest of what was in it when the
-            agents were checked.
+        files: each checkpoint that the agents play by, with its SHA-256 when they were tried.
     """
 
     specs: tuple[str, ...]
@@ -91,11 +90,25 @@ class Players:
     """The agents of a setting in this process, each made when it is first asked for.
 
     One of ours plays in this process, any other in a process of its own, until they are closed.
+
+    Attributes:
+        files: of the agents so far, as in ``Setting``.
     """
 
     def __init__(self, setting: Setting) -> None:
-        self.setting = setting
+        self.setting, self.files = setting, dict[str, str]()
         self._agents: dict[str, Agent] = {}
+
+    def agent(self, spec: str) -> Agent:
+        """The agent that a spec names."""
+        if spec not in self._agents:
+            if is_ours(spec):
+                agent = self._agents[spec] = make_agent(spec)
+                for path in files_of(agent):  # after it was read, so that no change is missed
+                    self.files[path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+            else:
+                self._agents[spec] = self.setting.limits.agent(spec)
+        return self._agents[spec]
 
     def play(self, part: Part) -> MatchResult:
         """The games of one part.
@@ -103,8 +116,10 @@ class Players:
         Raises:
             AgentError: a checkpoint was changed since the agents were checked.
         """
-        specs, rules, seed, recorded, *_ = self.setting
-        first, second = ((specs[n], self._agent(specs[n])) for n in (part.first, part.second))
+        specs, rules, seed, recorded, _, files = self.setting
+        first, second = ((specs[n], self.agent(specs[n])) for n in (part.first, part.second))
+        for path, _ in self.files.items() - set(files):
+            raise AgentError(f"{path} was changed since the games began")
         records = max(0, min(recorded, part.stop) - part.start)
         return play_deals(first, second, rules, np.arange(part.start, part.stop), seed, records)
 
@@ -114,24 +129,9 @@ class Players:
             if isinstance(agent, ProcessAgent):
                 agent.close()
 
-    def _agent(self, spec: str) -> Agent:
-        if spec not in self._agents:
-            agent = make_agent(spec) if is_ours(spec) else self.setting.limits.agent(spec)
-            for path, digest in _digests(spec, agent):
-                if dict(self.setting.files).get(path) != digest:
-                    raise AgentError(f"agent {spec}: {path} was changed since the games began")
-            self._agents[spec] = agent
-        return self._agents[spec]
-
-
-def _digests(spec: str, agent: Agent) -> list[tuple[str, str]]:
-    """The files of an agent of ours with their SHA-256."""
-    paths = files_of(agent) if is_ours(spec) else ()
-    return [(path, hashlib.sha256(Path(path).read_bytes()).hexdigest()) for path in paths]
-
 
 def prepared(setting: Setting, workers: int, backend: Backend) -> Setting:
-    """The setting with the digests of its files, when all has been tried that the games need.
+    """The setting with its files, when all has been tried that the games need.
 
     Raises:
         AgentError: an agent cannot be made, or plays other rules.
@@ -143,13 +143,9 @@ def prepared(setting: Setting, workers: int, backend: Backend) -> Setting:
         raise OptionError("backend ray needs the extra: pip install conquian-env[ray]")
     files: dict[str, str] = {}
     for spec in setting.specs:
-        if is_ours(spec):
-            agent = make_agent(spec)
-            check_plays(spec, agent, setting.rules)
-            files |= _digests(spec, agent)
-        else:
-            with setting.limits.agent(spec) as other:
-                check_plays(spec, other, setting.rules)
+        with closing(Players(setting)) as players:
+            check_plays(spec, players.agent(spec), setting.rules)
+            files |= players.files
     return setting._replace(files=tuple(files.items()))
 
 
