@@ -315,6 +315,27 @@ def test_a_process_that_is_stopped_can_be_gone_on_with_to_the_same_weights(numbe
     same_as(whole, tmp_path / "out")
 
 
+def test_a_run_stopped_where_an_evaluation_is_due_is_evaluated_as_if_it_had_not_been(
+    tmp_path, monkeypatch
+):
+    """Else another policy might be the best."""
+    config, scores = replace(FULL, decisions=16 * 8 * 15), iter([0.5, 0.25, 0.125])
+    monkeypatch.setattr(Run, "evaluate", lambda _: {"eval/vs_random": next(scores)})
+    real = Run.step
+
+    def step(run: Run) -> dict[str, float]:
+        if run.updates == 6:
+            signal.raise_signal(signal.SIGINT)
+        return real(run)
+
+    monkeypatch.setattr(Run, "step", step)
+    with pytest.raises(StoppedError, match="stopped after 896 decisions"):
+        train(config, tmp_path)
+    train(config, tmp_path, resume=True)
+    assert load(tmp_path / "best.pt").decisions == 896
+    assert next(scores, None) is None
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=repr)
 def test_a_request_to_stop_is_answered_between_two_updates(number, tmp_path, monkeypatch):
     real, calls = Run.step, []

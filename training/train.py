@@ -100,7 +100,7 @@ def train(
                 raise DivergedError(f"{error}; the last good checkpoint: {kept}") from None
             stop = ranks.sum(torch.tensor(float(asked.is_set()))) > 0
             ended = run.decisions >= config.decisions
-            due = run.updates % config.evaluation.every == 0 and not stop
+            due = run.updates % config.evaluation.every == 0
             if ranks.rank == 0 and (due or ended):
                 metrics |= _evaluate(run, out)
             log.write(metrics)
