@@ -26,12 +26,13 @@ from agents.policy import NetworkAgent
 from conquian_env import RuleSet
 from training import run as module
 from training import train as train_module
+from training.command import StoppedError
 from training.config import Config, EvaluationConfig, PoolConfig, PPOConfig
 from training.match import play_match
 from training.ranks import Ranks
 from training.run import EVALUATION_SEED, DivergedError, Run
 from training.toml import ConfigError
-from training.train import StoppedError, main, train
+from training.train import main, train
 
 ROOT = Path(__file__).parents[1]
 # Everything that a run can carry.
