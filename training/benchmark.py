@@ -36,6 +36,7 @@ from training.backends import (
     is_ours,
     play_parts,
 )
+from training.command import command
 from training.match import Estimate, MatchResult, join
 from training.report import WIDE, markdown_table
 from training.schedule import Part
@@ -236,8 +237,9 @@ def print_card(card: Card) -> None:
         print(f"It could not go on with {card.forfeits} games, which it lost.")
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Command line; returns the exit status."""
+@command
+def main(arguments: list[str] | None = None) -> None:
+    """Command line."""
     parser = argparse.ArgumentParser(prog="python -m training.benchmark", description=__doc__)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--agent", help=f"spec: package.module:Class, {', '.join(KNOWN)}")
@@ -249,26 +251,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--workers", type=int, default=1, help="processes (default 1)")
     parser.add_argument("--backend", choices=get_args(Backend), default="local")
     options = parser.parse_args(arguments)
-    try:
-        if options.leaderboard:
-            print("\n".join(leaderboard(options.leaderboard)))
-        elif options.verify:
-            print_card(verify(options.verify, options.workers, options.backend))
-            print(f"{options.verify} holds")
-        else:
-            out = (
-                options.out
-                or Path("runs") / f"{re.sub(r'[^A-Za-z0-9=.]+', '-', options.agent)}.json"
-            )
-            out.parent.mkdir(parents=True, exist_ok=True)
-            card = run_benchmark(options.agent, options.workers, options.backend)
-            out.write_text(json.dumps(card.to_json(), indent=2) + "\n", encoding="utf-8")
-            print_card(card)
-            print(f"card: {out}")
-    except (ConquianError, OSError, MemoryError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+    if options.leaderboard:
+        print("\n".join(leaderboard(options.leaderboard)))
+    elif options.verify:
+        print_card(verify(options.verify, options.workers, options.backend))
+        print(f"{options.verify} holds")
+    else:
+        out = options.out or Path("runs") / f"{re.sub(r'[^A-Za-z0-9=.]+', '-', options.agent)}.json"
+        out.parent.mkdir(parents=True, exist_ok=True)
+        card = run_benchmark(options.agent, options.workers, options.backend)
+        out.write_text(json.dumps(card.to_json(), indent=2) + "\n", encoding="utf-8")
+        print_card(card)
+        print(f"card: {out}")
 
 
 if __name__ == "__main__":

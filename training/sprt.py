@@ -10,9 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import get_args
 
-from conquian_env import RuleSet
 from conquian_env.deal import seed_bits
-from conquian_env.errors import ConquianError
+from conquian_env.rules import rule_set
 from training.backends import (
     Backend,
     Limits,
@@ -21,6 +20,7 @@ from training.backends import (
     check_starts,
     play_parts,
 )
+from training.command import command
 from training.match import MatchResult, check_pairs, join
 from training.schedule import Part, parts
 from training.strength import Sprt, Tally, Verdict
@@ -88,8 +88,9 @@ def in_order(
         yield part, early.pop(part)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Command line; returns the exit status."""
+@command
+def main(arguments: list[str] | None = None) -> None:
+    """Command line."""
     parser = argparse.ArgumentParser(prog="python -m training.sprt", description=__doc__)
     parser.add_argument("first", help="spec of the agent that may be stronger")
     parser.add_argument("second", help="spec of the other")
@@ -97,34 +98,31 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--nelo1", type=float, default=10.0, help="H1 (default %(default)s)")
     parser.add_argument("--alpha", type=float, default=0.05, help="of a false H1 (%(default)s)")
     parser.add_argument("--beta", type=float, default=0.05, help="of a false H0 (%(default)s)")
-    parser.add_argument("--rules", default="classic", help="preset (default %(default)s)")
+    parser.add_argument(
+        "--rules", default="classic", help="preset, or nano,force=off (%(default)s)"
+    )
     parser.add_argument("--pairs", type=int, default=100_000, help="deals at most (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of deals and agents (%(default)s)")
     parser.add_argument("--workers", type=int, default=1, help="processes (default 1)")
     parser.add_argument("--backend", choices=get_args(Backend), default="local")
     options = parser.parse_args(arguments)
-    try:
-        sprt = Sprt(options.nelo0, options.nelo1, options.alpha, options.beta)
-        setting = _setting((options.first, options.second), options.rules, options.seed)
-        check_pairs(options.pairs)
-        check_backend(options.workers, options.backend)
-        for state in play_sprt(
-            setting, sprt, options.pairs, workers=options.workers, backend=options.backend
-        ):
-            print(f"\r{_line(state, sprt)}", end="", file=sys.stderr, flush=True)
-    except (ConquianError, OSError, MemoryError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    sprt = Sprt(options.nelo0, options.nelo1, options.alpha, options.beta)
+    setting = _setting((options.first, options.second), options.rules, options.seed)
+    check_pairs(options.pairs)
+    check_backend(options.workers, options.backend)
+    for state in play_sprt(
+        setting, sprt, options.pairs, workers=options.workers, backend=options.backend
+    ):
+        print(f"\r{_line(state, sprt)}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     print(f"{options.first} v {options.second}: {_line(state, sprt)}")
     print(f"{state.verdict}: {MEANING[state.verdict].format(sprt)}")
-    return 0
 
 
 def _setting(specs: tuple[str, str], rules: str, seed: int) -> Setting:
     """Of two agents that can play."""
     seed_bits(seed)  # refuses what is out of range
-    setting = Setting(specs, RuleSet.preset(rules), seed, 0, Limits())
+    setting = Setting(specs, rule_set(rules), seed, 0, Limits())
     for spec in specs:
         check_starts(spec, setting.rules, setting.limits)
     return setting

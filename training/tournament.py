@@ -23,7 +23,6 @@ from tqdm import tqdm
 from agents.agent import AgentError
 from agents.registry import KNOWN, make_agent
 from conquian_env import RuleSet, __version__
-from conquian_env.errors import ConquianError
 from training.backends import (
     Backend,
     Limits,
@@ -33,12 +32,13 @@ from training.backends import (
     is_ours,
     play_parts,
 )
+from training.command import command
 from training.ledger import Ledger, LedgerError
 from training.match import Estimate, MatchResult, estimate, join
 from training.ratings import Pairing, Ratings, rate
 from training.report import print_report, write_curves, write_report
 from training.schedule import Format, Part, pairings, parts
-from training.toml import STRICT, Count, checked, load_toml, rules_of
+from training.toml import STRICT, Count, Rules, checked, load_toml, rules_of
 
 LEDGER = "ledger.jsonl"
 
@@ -62,7 +62,7 @@ class TournamentConfig:
     """
 
     agents: tuple[str, ...]
-    rules: str | dict[str, Any] = "classic"
+    rules: Rules = "classic"
     format: Format = "round-robin"
     rungs: Count = 1
     pairs: Annotated[int, Field(ge=2)] = 2000
@@ -217,8 +217,9 @@ def _config(options: argparse.Namespace) -> TournamentConfig:
     return checked({"agents": options.agents, **given}, TournamentConfig, "arguments")
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Command line; returns the exit status."""
+@command
+def main(arguments: list[str] | None = None) -> None:
+    """Command line."""
     parser = argparse.ArgumentParser(prog="python -m training.tournament", description=__doc__)
     parser.add_argument(
         "agents",
@@ -243,20 +244,15 @@ def main(arguments: list[str] | None = None) -> int:
     earlier.add_argument("--resume", action="store_true", help="go on with the tournament in --out")
     earlier.add_argument("--overwrite", action="store_true", help="replace the one in --out")
     options = parser.parse_args(arguments)
-    try:
-        tournament = play_tournament(
-            _config(options), options.out, options.workers, options.backend, options.resume,
-            options.overwrite,
-        )  # fmt: skip
-        paths = write_report(tournament, options.out)
-        paths += [write_curves(tournament, options.out)] if options.tensorboard else []
-    except (ConquianError, OSError, MemoryError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    tournament = play_tournament(
+        _config(options), options.out, options.workers, options.backend, options.resume,
+        options.overwrite,
+    )  # fmt: skip
+    paths = write_report(tournament, options.out)
+    paths += [write_curves(tournament, options.out)] if options.tensorboard else []
     print_report(tournament)
     for path in paths:
         print(f"report: {path}")
-    return 0
 
 
 if __name__ == "__main__":
