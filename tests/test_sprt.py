@@ -64,8 +64,8 @@ def test_command_line(capsys):
 
 
 def test_rules_may_be_a_preset_with_changes(capsys):
-    assert main(["expert", "random", "--rules", "classic,deal=8"]) == 0
-    assert "H1 accepted" in capsys.readouterr().out
+    assert main(["expert", "random", "--rules", "classic,deal=8", "--pairs", "200"]) == 0
+    assert "200 pairs" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

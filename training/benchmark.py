@@ -30,6 +30,7 @@ from conquian_env import RuleSet, __version__
 from conquian_env.errors import ConquianError
 from conquian_env.seeds import LEARNERS
 from training.backends import Backend, Setting, by_pairing, is_ours, play_all, prepared
+from training.command import command
 from training.match import Estimate, MatchResult
 from training.schedule import Part, parts
 from training.strength import Tally
@@ -230,8 +231,9 @@ def print_card(card: Card) -> None:
         print(f"It could not go on with {card.forfeits} games, which it lost.")
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Command line; returns the exit status."""
+@command
+def main(arguments: list[str] | None = None) -> None:
+    """Command line."""
     parser = argparse.ArgumentParser(prog="python -m training.benchmark", description=__doc__)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--agent", help=f"spec: package.module:Class, {', '.join(KNOWN)}")
@@ -243,26 +245,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--workers", type=int, default=1, help="processes (default 1)")
     parser.add_argument("--backend", choices=get_args(Backend), default="local")
     options = parser.parse_args(arguments)
-    try:
-        if options.leaderboard:
-            print("\n".join(leaderboard(options.leaderboard)))
-        elif options.verify:
-            print_card(verify(options.verify, options.workers, options.backend))
-            print(f"{options.verify} holds")
-        else:
-            out = (
-                options.out
-                or Path("runs") / f"{re.sub(r'[^A-Za-z0-9=.]+', '-', options.agent)}.json"
-            )
-            out.parent.mkdir(parents=True, exist_ok=True)
-            card = run_benchmark(options.agent, options.workers, options.backend)
-            out.write_text(json.dumps(asdict(card), indent=2) + "\n", encoding="utf-8")
-            print_card(card)
-            print(f"card: {out}")
-    except (ConquianError, OSError, MemoryError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+    if options.leaderboard:
+        print("\n".join(leaderboard(options.leaderboard)))
+    elif options.verify:
+        print_card(verify(options.verify, options.workers, options.backend))
+        print(f"{options.verify} holds")
+    else:
+        out = options.out or Path("runs") / f"{re.sub(r'[^A-Za-z0-9=.]+', '-', options.agent)}.json"
+        out.parent.mkdir(parents=True, exist_ok=True)
+        card = run_benchmark(options.agent, options.workers, options.backend)
+        out.write_text(json.dumps(asdict(card), indent=2) + "\n", encoding="utf-8")
+        print_card(card)
+        print(f"card: {out}")
 
 
 if __name__ == "__main__":

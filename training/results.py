@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from training.backends import Limits
 from training.match import Estimate, MatchResult, estimate
 from training.ratings import Pairing, Ratings, rate
 from training.schedule import Format
-from training.toml import STRICT, Count, rules_of
+from training.toml import STRICT, Count, Rules, rules_of
 
 
 @strict(frozen=True, config=STRICT)
@@ -39,7 +39,7 @@ class TournamentConfig:
     """
 
     agents: tuple[str, ...]
-    rules: str | dict[str, Any] = "classic"
+    rules: Rules = "classic"
     format: Format = "round-robin"
     rungs: Count = 1
     pairs: Annotated[int, Field(ge=2)] = 2000

@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import get_args
 
-from conquian_env.errors import ConquianError, SeedError
+from conquian_env.errors import SeedError
 from conquian_env.rules import rule_set
 from conquian_env.seeds import LEARNERS
 from training.backends import Backend, Setting, play_parts, prepared
+from training.command import command
 from training.match import MatchResult, check_pairs
 from training.schedule import Part, parts
 from training.strength import Sprt, Tally, Verdict
@@ -81,8 +82,9 @@ def in_order(
         yield part, early.pop(part)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Command line; returns the exit status."""
+@command
+def main(arguments: list[str] | None = None) -> None:
+    """Command line."""
     parser = argparse.ArgumentParser(prog="python -m training.sprt", description=__doc__)
     parser.add_argument("first", help="spec of the agent that may be stronger")
     parser.add_argument("second", help="spec of the other")
@@ -91,31 +93,26 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--alpha", type=float, default=0.05, help="of a false H1 (%(default)s)")
     parser.add_argument("--beta", type=float, default=0.05, help="of a false H0 (%(default)s)")
     parser.add_argument(
-        "--rules", default="classic", help="preset, also with changes (%(default)s)"
+        "--rules", default="classic", help="preset, or nano,force=off (%(default)s)"
     )
     parser.add_argument("--pairs", type=int, default=100_000, help="deals at most (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of deals and agents (%(default)s)")
     parser.add_argument("--workers", type=int, default=1, help="processes (default 1)")
     parser.add_argument("--backend", choices=get_args(Backend), default="local")
     options = parser.parse_args(arguments)
-    try:
-        sprt = Sprt(options.nelo0, options.nelo1, options.alpha, options.beta)
-        check_pairs(options.pairs)
-        if not 0 <= options.seed < LEARNERS:
-            raise SeedError(f"seed must be 0 to {LEARNERS - 1}, not {options.seed}")
-        setting = Setting((options.first, options.second), rule_set(options.rules), options.seed)
-        setting = prepared(setting, options.workers, options.backend)
-        for state in play_sprt(
-            setting, sprt, options.pairs, workers=options.workers, backend=options.backend
-        ):
-            print(f"\r{_line(state, sprt)}", end="", file=sys.stderr, flush=True)
-    except (ConquianError, OSError, MemoryError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    sprt = Sprt(options.nelo0, options.nelo1, options.alpha, options.beta)
+    check_pairs(options.pairs)
+    if not 0 <= options.seed < LEARNERS:
+        raise SeedError(f"seed must be 0 to {LEARNERS - 1}, not {options.seed}")
+    setting = Setting((options.first, options.second), rule_set(options.rules), options.seed)
+    setting = prepared(setting, options.workers, options.backend)
+    for state in play_sprt(
+        setting, sprt, options.pairs, workers=options.workers, backend=options.backend
+    ):
+        print(f"\r{_line(state, sprt)}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     print(f"{options.first} v {options.second}: {_line(state, sprt)}")
     print(f"{state.verdict}: {MEANING[state.verdict].format(sprt)}")
-    return 0
 
 
 def _line(state: SprtResult, sprt: Sprt) -> str:

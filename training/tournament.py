@@ -13,8 +13,8 @@ from typing import Any, get_args
 
 from agents.registry import KNOWN
 from conquian_env import __version__
-from conquian_env.errors import ConquianError
 from training.backends import Backend, Setting, by_pairing, play_all, prepared
+from training.command import command
 from training.ledger import Ledger, LedgerError
 from training.report import print_report, write_curves, write_report
 from training.results import Tournament, TournamentConfig
@@ -86,8 +86,9 @@ def _config(options: argparse.Namespace) -> TournamentConfig:
     return checked({"agents": options.agents, **given}, TournamentConfig, "arguments")
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Command line; returns the exit status."""
+@command
+def main(arguments: list[str] | None = None) -> None:
+    """Command line."""
     parser = argparse.ArgumentParser(prog="python -m training.tournament", description=__doc__)
     parser.add_argument(
         "agents",
@@ -112,20 +113,15 @@ def main(arguments: list[str] | None = None) -> int:
     earlier.add_argument("--resume", action="store_true", help="go on with the tournament in --out")
     earlier.add_argument("--overwrite", action="store_true", help="replace the one in --out")
     options = parser.parse_args(arguments)
-    try:
-        tournament = play_tournament(
-            _config(options), options.out, options.workers, options.backend, options.resume,
-            options.overwrite,
-        )  # fmt: skip
-        paths = write_report(tournament, options.out)
-        paths += [write_curves(tournament, options.out)] if options.tensorboard else []
-    except (ConquianError, OSError, MemoryError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    tournament = play_tournament(
+        _config(options), options.out, options.workers, options.backend, options.resume,
+        options.overwrite,
+    )  # fmt: skip
+    paths = write_report(tournament, options.out)
+    paths += [write_curves(tournament, options.out)] if options.tensorboard else []
     print_report(tournament)
     for path in paths:
         print(f"report: {path}")
-    return 0
 
 
 if __name__ == "__main__":
