@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from conquian_env import Views
 from conquian_env.errors import ConquianError
+from conquian_env.jit import jit
 
 
 class AgentError(ConquianError):
@@ -39,8 +40,34 @@ def uniforms(seeds: NDArray[np.uint64]) -> NDArray[np.float64]:
 def draw(
     probabilities: NDArray[np.floating], mask: NDArray[np.bool_], seeds: NDArray[np.uint64]
 ) -> NDArray[np.int64]:
-    """One action a row: float [n, 83], bool [n, 83], uint64 [n] in, int64 [n] out."""
-    ladder = np.cumsum(np.where(mask, probabilities, 0.0), axis=1, dtype=np.float64)
-    place = uniforms(seeds)[:, None] * ladder[:, -1:]
-    chosen: NDArray[np.int64] = np.argmax((ladder > place) & mask, axis=1)
+    """One action a row: float [n, 83], bool [n, 83], uint64 [n] in, int64 [n] out.
+
+    The probabilities of a row's legal actions sum to 1.
+    """
+    chosen = np.empty(len(seeds), np.int64)
+    _draw(probabilities, mask, uniforms(seeds), chosen)
+    return chosen
+
+
+@jit
+def _draw(
+    probabilities: NDArray[np.floating],
+    mask: NDArray[np.bool_],
+    places: NDArray[np.float64],
+    chosen: NDArray[np.int64],
+) -> None:
+    for i in range(len(chosen)):
+        chosen[i] = pick(probabilities[i], mask[i], places[i])
+
+
+@jit
+def pick(probabilities: NDArray[np.floating], mask: NDArray[np.bool_], place: float) -> int:
+    """The legal action in whose part of [0, 1) ``place`` is; rounding is left to the last one."""
+    chosen = -1
+    for action in range(len(mask)):
+        if mask[action] and probabilities[action] != 0:
+            chosen = action
+            place -= probabilities[action]
+            if place < 0:
+                break
     return chosen

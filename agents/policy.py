@@ -15,6 +15,7 @@ from agents.turns import narrow
 from conquian_env import RuleSet, Views
 
 BASELINE = Path(__file__).with_name("baseline.pt")  # docs/baseline.md is its model card
+DECIMALS = 4  # of a probability: actions that are alike differ in bits that the processor decides
 
 
 class NetworkAgent:
@@ -47,7 +48,7 @@ class NetworkAgent:
             probabilities = (probabilities + mirrored[:, ACTION_PLACES]) * np.float32(0.5)
         if self.sample:
             return probabilities
-        best = np.where(choices, probabilities, -1.0).argmax(axis=1)
+        best = np.where(choices, probabilities.round(DECIMALS), -1.0).argmax(axis=1)
         played = np.zeros_like(probabilities)
         played[np.arange(len(played)), best] = 1.0
         return played

@@ -52,6 +52,13 @@ def make_agent(spec: str) -> Agent:
     return agent
 
 
+def files_of(agent: Agent) -> tuple[str, ...]:
+    """Paths of the checkpoints that an agent of ours plays by, itself or through those it asks."""
+    parts = vars(agent).values()
+    own = (str(agent.path),) if hasattr(agent, "path") else ()
+    return own + tuple(file for part in parts if isinstance(part, Agent) for file in files_of(part))
+
+
 def _arguments(factory: Callable[..., Any], text: str) -> inspect.BoundArguments:
     """Options from the end of the text; what comes before them, a path say, is one argument."""
     options: dict[str, str] = {}

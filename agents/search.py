@@ -6,7 +6,7 @@ counts, never seconds, so that a seed gives the same move on any machine.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -94,14 +94,17 @@ class PIMC:
 
     def act(self, views: Views) -> NDArray[np.int64]:
         """int64 [n]."""
-        preferred = self.base.act(views)
-        return decide_each(views, self._decide, preferred)
+        try:
+            solver = Solver(views.rules, self.limit)  # of this call alone: others may run beside it
+        except OptionError as error:
+            raise AgentError(f"pimc: {error}") from None
+        return decide_each(views, partial(self._decide, solver), self.base.act(views))
 
-    def _decide(self, view: View, rng: np.random.Generator, preferred: int) -> int:
+    def _decide(self, solver: Solver, view: View, rng: np.random.Generator, preferred: int) -> int:
         if view.phase == Phase.GIVE:  # gifts are chosen unseen: nothing to solve
             return preferred
         worlds = likely_worlds(view, self.worlds, self.doubt, rng)
-        values, _ = solver_of(view.rules, self.limit).action_values(worlds.states())
+        values, _ = solver.action_values(worlds.states())
         mean = np.where(values == UNKNOWN, 0, values)[:, list(view.legal_actions)].mean(axis=0)
         return best(view, mean, preferred, self.bias)
 
@@ -254,15 +257,6 @@ def play_out(games: Batch, policy: Agent, rng: np.random.Generator) -> NDArray[n
         won[rows] += games.reward[rows, 0]
         rows = rows[~games.done[rows]]
     return won
-
-
-@lru_cache(maxsize=8)
-def solver_of(rules: RuleSet, limit: int) -> Solver:
-    """A solver with its memory, kept for the next decision."""
-    try:
-        return Solver(rules, limit)
-    except OptionError as error:
-        raise AgentError(f"pimc: {error}") from None
 
 
 def whole(name: str, value: str | int) -> int:

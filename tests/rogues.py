@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from dataclasses import fields
@@ -232,6 +233,11 @@ class HangsAtStart:
 class ExitsAtStart:
     def __init__(self):
         sys.exit("a wish to leave")
+
+
+class StartsOnce(First):
+    def __init__(self):
+        Path(tempfile.gettempdir(), "started").touch(exist_ok=False)
 
 
 class EatsAtStart(Eats):

@@ -180,6 +180,8 @@ def test_uniforms_and_draw():
     mask[:, [4, 9]] = True
     weights = np.full((3, 83), 0.5, np.float32)
     np.testing.assert_array_equal(draw(weights, mask, seeds), [4, 9, 9])
+    mask[:, 10], weights[:, 9:11] = True, (0.4, 0.0)  # rounding is left to the last that is played
+    np.testing.assert_array_equal(draw(weights, mask, seeds), [4, 9, 9])
 
 
 def test_make_agent_by_dotted_name():

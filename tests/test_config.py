@@ -1,15 +1,15 @@
 """Training runs from TOML: unknown keys and values out of range are refused by name."""
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
 import pytest
 
 from agents.network import NetworkConfig
 from conquian_env import RuleSet
-from training.config import Config, EvaluationConfig, PoolConfig, load_config
+from training.config import Config, EvaluationConfig, PoolConfig, PPOConfig, load_config
+from training.results import TournamentConfig
 from training.toml import ConfigError, checked, load_toml
-from training.tournament import TournamentConfig
 
 TOURNAMENT = Path("configs/tournament.toml")
 CONFIGS = sorted(Path("configs").glob("*.toml"))
@@ -78,7 +78,7 @@ exact = true
         ("decisions = 1\n[ppo]\ngae_lambda = 1.1", "ppo.gae_lambda"),
         ("decisions = 1\n[ppo]\nlearning_rate = nan", "ppo.learning_rate"),
         ("decisions = 1\n[ppo]\nlearning_rate = inf", "ppo.learning_rate"),
-        ("decisions = 1\nrules = 'clasic'", "clasic"),
+        ("decisions = 1\nrules = 'clasic'", "run.toml: rules: unknown preset 'clasic'"),
         ("decisions = 1\nrules = {deal = 25}", "deal=25"),
         ("decisions = 1\nrules = {dael = 8}", "dael"),
         ("decisions = 1\nrules = 5", "rules"),
@@ -113,6 +113,21 @@ def test_a_wrong_config_is_refused_in_one_line(tmp_path, text, culprit):
     assert culprit in message
     assert "run.toml" in message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"rules": "clasic"}, "clasic"),
+        ({"rules": {"deal": 25}}, "deal=25"),
+        ({"rules": "nano", "ppo": PPOConfig(reverse_ranks=True)}, "ppo.reverse_ranks"),
+    ],
+)
+def test_a_config_made_in_python_is_checked_too(values, said):
+    with pytest.raises(ValueError, match=said):
+        Config(decisions=1, **values)
+    with pytest.raises(ValueError, match=said):
+        replace(Config(decisions=1), **values)
 
 
 def test_a_missing_or_binary_file_is_refused(tmp_path):

@@ -349,7 +349,8 @@ class Dice:
     """Draws from the seeds it is given."""
 
     def act(self, views: Views) -> NDArray[np.int64]:
-        return draw(np.ones(views.mask.shape), views.mask, views.seeds)
+        equal = views.mask / views.mask.sum(axis=1, keepdims=True)
+        return draw(equal, views.mask, views.seeds)
 
 
 def test_an_agent_that_only_acts_draws_from_a_seed_of_what_it_has_seen() -> None:

@@ -263,6 +263,12 @@ def test_an_import_loads_no_environment_and_no_learner() -> None:
     assert loaded.isdisjoint({"torch", "pettingzoo", "pygame", "agents", "training"})
 
 
+def test_measuring_loads_torch_for_a_network_alone() -> None:
+    """What a tournament's workers load, and the benchmark."""
+    names = "import sys, training.tournament, training.benchmark; print(*sys.modules)"
+    assert set(python(names).split()).isdisjoint({"torch", "tensorboard"})
+
+
 def test_an_import_compiles_nothing() -> None:
     code = """
 import sys, conquian_env

@@ -9,11 +9,11 @@ from training.luck import deal_values, main, savings, slope
 
 
 def test_the_value_of_a_deal_is_the_solvers() -> None:
-    for rules in ("nano", "classic"):
+    for rules in ("nano", "classic"):  # of whose 40 deals some are won, drawn and lost
         seeds = np.arange(40, dtype=np.uint64)
         expected = [solve(Game(rules, seed=int(seed))).value for seed in seeds]
         assert deal_values(RuleSet.preset(rules), seeds).tolist() == expected
-        assert set(expected) == ({-1, 0, 1} if rules == "classic" else set(expected))
+        assert set(expected) == {-1, 0, 1}
 
 
 def test_the_slope_is_that_of_least_squares() -> None:

@@ -19,9 +19,9 @@ from training.charts import Axis, Course, histogram
 from training.match import Forfeit, MatchResult
 from training.page import to_html
 from training.report import write_report
+from training.results import Tournament, TournamentConfig
 from training.schedule import pairings
 from training.tables import GAMES, caption, game_table, points
-from training.tournament import Tournament, TournamentConfig
 
 EVIL = "<script>alert('it ran')</script>"
 MESSAGE = "</td></table><script>document.title = 'owned'</script><img src=x onerror=alert(1)>"

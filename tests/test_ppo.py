@@ -419,6 +419,17 @@ def test_every_game_has_an_equal_share_in_each_minibatch():
         assert (chosen % N).bincount(minlength=N).tolist() == [4] * N
 
 
+@pytest.mark.parametrize("minibatch", [N // 2, 3 * N // 2])
+def test_no_minibatch_has_the_same_part_of_the_games_again(minibatch):
+    """Of shares that cannot be equal each game has the larger one by turns."""
+    config, larger = replace(PPO, minibatch=minibatch, epochs=1), []
+    for chosen in _minibatches((48, N), config, np.random.default_rng(0)):
+        shares = (chosen % N).bincount(minlength=N)
+        assert shares.max() <= 2 + minibatch // N
+        larger.append(tuple((shares > minibatch // N).tolist()))
+    assert len(set(larger)) == len(larger) > 30
+
+
 def test_values_that_are_right_explain_all_variance():
     rollout = rollout_of()
     right = replace(rollout, value=rollout.target, advantage=torch.zeros(SIZE))

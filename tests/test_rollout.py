@@ -309,10 +309,11 @@ def test_a_draw_hits_each_action_in_its_part_of_the_unit_interval():
     np.testing.assert_array_equal(chosen, log_probabilities[actions])
 
 
-def test_a_draw_is_legal_though_probabilities_add_up_to_less_than_one():
+def test_a_draw_may_be_though_probabilities_add_up_to_less_than_one():
+    """It is legal, and not of an action that is never played."""
     mask = np.zeros(NUM_ACTIONS, np.bool_)
-    mask[[3, 40]] = True
+    mask[[3, 40, 41]] = True
     log_probabilities = np.zeros(NUM_ACTIONS, np.float32)
-    log_probabilities[[3, 40]] = np.log([0.5, 0.4])
+    log_probabilities[[3, 40, 41]] = *np.log([0.5, 0.4]), -200
     actions, _ = drawn(log_probabilities, mask, np.array([0.0, 0.49, 0.51, 0.95, 1 - 2**-53]))
     assert actions.tolist() == [3, 3, 40, 40, 40]

@@ -26,12 +26,13 @@ from agents.policy import NetworkAgent
 from conquian_env import RuleSet
 from training import run as module
 from training import train as train_module
+from training.command import StoppedError
 from training.config import Config, EvaluationConfig, PoolConfig, PPOConfig
 from training.match import play_match
 from training.ranks import Ranks
 from training.run import EVALUATION_SEED, DivergedError, Run
 from training.toml import ConfigError
-from training.train import StoppedError, main, train
+from training.train import main, train
 
 ROOT = Path(__file__).parents[1]
 # Everything that a run can carry.
@@ -313,6 +314,27 @@ def test_a_process_that_is_stopped_can_be_gone_on_with_to_the_same_weights(numbe
         assert load(tmp_path / "out" / "policy.pt").decisions == updates * 128
     assert main([*command(tmp_path)[2:], "--resume"]) == 0
     same_as(whole, tmp_path / "out")
+
+
+def test_a_run_stopped_where_an_evaluation_is_due_is_evaluated_as_if_it_had_not_been(
+    tmp_path, monkeypatch
+):
+    """Else another policy might be the best."""
+    config, scores = replace(FULL, decisions=16 * 8 * 15), iter([0.5, 0.25, 0.125])
+    monkeypatch.setattr(Run, "evaluate", lambda _: {"eval/vs_random": next(scores)})
+    real = Run.step
+
+    def step(run: Run) -> dict[str, float]:
+        if run.updates == 6:
+            signal.raise_signal(signal.SIGINT)
+        return real(run)
+
+    monkeypatch.setattr(Run, "step", step)
+    with pytest.raises(StoppedError, match="stopped after 896 decisions"):
+        train(config, tmp_path)
+    train(config, tmp_path, resume=True)
+    assert load(tmp_path / "best.pt").decisions == 896
+    assert next(scores, None) is None
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=repr)

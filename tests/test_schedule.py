@@ -29,3 +29,4 @@ def test_parts_hold_every_deal_once_and_every_pairing_is_begun_first():
     for other in (1, 2):
         deals = [d for p in cut if p.second == other for d in range(p.start, p.stop)]
         assert deals == list(range(25))
+    assert parts([(0, 1)], 5, 3, begin=7) == [Part(0, 1, 7, 10), Part(0, 1, 10, 12)]

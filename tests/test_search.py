@@ -1,5 +1,8 @@
 """Agents that search: legal everywhere, better than what they start from, and honest."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
 import numpy as np
 import pytest
 
@@ -8,9 +11,11 @@ from agents.agent import AgentError
 from agents.search import likely_worlds
 from conquian_env import Game, RuleSet, parse_action
 from conquian_env.cards import card_mask, cards
+from conquian_env.solver import Solver
 from tests.playing import playthroughs
 from training.match import play_match
 
+SEED = np.zeros(1, np.uint64)
 SPECS = ["rollout:worlds=2", "pimc:worlds=1,limit=2000", "ismcts:simulations=6,group=3"]
 RULES = ["classic-1.1", "bicycle", "mexican", "nine", "nano", "micro", "mini",
          "classic,force=auto", "mexican,lay_order=ascending,first_card=dealt,stock=6"]  # fmt: skip
@@ -22,7 +27,7 @@ def test_search_plays_every_rule_set(spec: str, rules: str) -> None:
     agent = make_agent(spec)
     for game in playthroughs(RuleSet.from_text(rules), 1, seed=3):
         if not game.is_over:
-            action = agent.act(game.views(np.zeros(1, np.uint64)))[0]
+            action = agent.act(game.views(SEED))[0]
             assert action in game.legal_actions()
 
 
@@ -41,7 +46,7 @@ def last_chance(face_up: str) -> Game:
 def test_search_wins_when_it_can(spec: str) -> None:
     agent = make_agent(spec)
     game = last_chance("KS")
-    assert agent.act(game.views(np.zeros(1, np.uint64)))[0] == parse_action("take")
+    assert agent.act(game.views(SEED))[0] == parse_action("take")
 
 
 def test_worlds_are_drawn_by_what_was_declined() -> None:
@@ -66,7 +71,26 @@ def test_a_rule_set_without_a_value_is_refused_by_name() -> None:
     while len(game.legal_actions()) == 1:
         game.apply(game.legal_actions()[0])
     with pytest.raises(AgentError, match="draw"):
-        make_agent("pimc").act(game.views(np.zeros(1, np.uint64)))
+        make_agent("pimc").act(game.views(SEED))
+
+
+def test_threads_that_share_an_agent_do_not_share_its_solver(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Compiled code runs in both at once, and the memory of one is not for the other to write."""
+    agent, views = make_agent("pimc:worlds=1,limit=2000"), last_chance("KS").views(SEED)
+    alone = agent.act(views)
+    at_work, both, real = [], Barrier(2, timeout=60), Solver.action_values
+
+    def action_values(self: Solver, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        at_work.append(self)
+        both.wait()
+        return real(self, rows)
+
+    monkeypatch.setattr(Solver, "action_values", action_values)
+    with ThreadPoolExecutor(2) as threads:
+        assert [*threads.map(agent.act, [views, views])] == [alone, alone]
+    assert at_work[0] is not at_work[1]
 
 
 @pytest.mark.slow

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from agents import make_agent
 from conquian_env import RuleSet
-from training.backends import Limits, Setting
-from training.match import MatchResult
+from training.backends import Setting, prepared
+from training.match import MatchResult, play_match
 from training.schedule import parts
 from training.sprt import in_order, main, play_sprt
 from training.strength import Sprt, Tally
@@ -14,16 +15,20 @@ SPRT = Sprt(0, 10)
 
 
 def setting(*specs: str) -> Setting:
-    return Setting(specs, RuleSet(), 1, 0, Limits())
+    return prepared(Setting(specs, RuleSet(), 1), 1, "local")
 
 
 def test_it_stops_at_the_first_part_that_decides():
     states = list(play_sprt(setting("expert", "greedy"), SPRT, 4000, size=50))
-    assert [len(s.match.payoff) for s in states] == [50 * (k + 1) for k in range(len(states))]
+    assert [s.tally.pairs for s in states] == [50 * (k + 1) for k in range(len(states))]
     assert {s.verdict for s in states[:-1]} <= {"go on"}
     assert states[-1].verdict == "H1 accepted"
-    assert len(states[-1].match.payoff) < 2000
-    assert states[-1].llr == SPRT.llr(Tally.of(states[-1].match.payoff)) >= SPRT.bounds[1]
+    pairs = states[-1].tally.pairs
+    assert pairs < 2000
+    agents = ((name, make_agent(name)) for name in ("expert", "greedy"))
+    match = play_match(*agents, RuleSet(), pairs, seed=1)
+    assert states[-1].tally == Tally.of(match.payoff)
+    assert states[-1].llr == SPRT.llr(states[-1].tally) >= SPRT.bounds[1]
 
 
 def test_the_weaker_agent_is_found_out():
@@ -33,14 +38,13 @@ def test_the_weaker_agent_is_found_out():
 
 def test_deals_may_run_out():
     *_, last = play_sprt(setting("greedy", "greedy:"), SPRT, 20, size=8)
-    assert (last.verdict, len(last.match.payoff)) == ("go on", 20)
+    assert (last.verdict, last.tally.pairs) == ("go on", 20)
 
 
 def test_workers_change_nothing():
     arguments = setting("rollout:worlds=1", "greedy"), SPRT, 30, 5
     one, two = (list(play_sprt(*arguments, workers=n)) for n in (1, 2))
-    assert [s.llr for s in one] == [s.llr for s in two]
-    np.testing.assert_array_equal(one[-1].match.payoff, two[-1].match.payoff)
+    assert one == two
 
 
 def test_results_are_put_in_order():
@@ -54,8 +58,14 @@ def test_results_are_put_in_order():
 def test_command_line(capsys):
     assert main(["expert", "random"]) == 0
     printed = capsys.readouterr().out
-    assert "H1 accepted: stronger by 10" in printed
+    assert "H1 accepted: nearer to 10 normalised Elo, or beyond it, than to 0" in printed
+    assert "200 pairs, score +0." in printed
     assert "200 pairs" in printed
+
+
+def test_rules_may_be_a_preset_with_changes(capsys):
+    assert main(["expert", "random", "--rules", "classic,deal=8", "--pairs", "200"]) == 0
+    assert "200 pairs" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -65,6 +75,7 @@ def test_command_line(capsys):
         (["expert", "greedy", "--nelo1", "-1"], "nelo0"),
         (["expert", "greedy", "--pairs", "0"], "pairs"),
         (["expert", "greedy", "--seed", "-1"], "seed"),
+        (["expert", "greedy", "--seed", str(1 << 40)], "seed"),
         (["expert", "greedy", "--workers", "0"], "workers"),
         (["expert", "greedy", "--rules", "x"], "x"),
     ],

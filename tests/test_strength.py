@@ -11,6 +11,7 @@ from scipy.stats import binom
 
 from conquian_env.errors import OptionError
 from training import strength as module
+from training.match import MatchResult
 from training.strength import NELO, PENTANOMIAL, Sprt, Tally, elo_of
 
 VALUES = np.array(PENTANOMIAL)
@@ -49,13 +50,16 @@ def test_the_log_likelihood_ratio_has_fishtests_digits():
 def test_verdicts():
     assert Sprt(0, 5).bounds == pytest.approx((-math.log(19), math.log(19)))
     assert Sprt(0, 5, alpha=0.1, beta=0.2).bounds == pytest.approx((math.log(2 / 9), math.log(8)))
-    assert [Sprt(*bounds).verdict(Tally(counts)) for counts, bounds, _ in FISHTEST] == [
+    assert [
+        Sprt(*bounds).verdict(Sprt(*bounds).llr(Tally(counts))) for counts, bounds, _ in FISHTEST
+    ] == [
         "go on",
         "H1 accepted",
         "go on",
     ]
     losing = Tally([343, 10640, 21828, 10170, 379])
-    assert Sprt(0, 2).verdict(losing) == Sprt(-2, 0).verdict(losing) == "H0 accepted"
+    for sprt in (Sprt(0, 2), Sprt(-2, 0)):
+        assert sprt.verdict(sprt.llr(losing)) == "H0 accepted"
 
 
 @pytest.mark.parametrize("pairs", [1, 7, 1000])
@@ -63,13 +67,13 @@ def test_pairs_that_all_ended_alike(pairs):
     """What end of the score leaves the counts e^-1.92 of the likelihood, by hand."""
     end = LIKELY ** (1 / pairs)
     won, lost = Tally([0, 0, 0, 0, pairs]), Tally([pairs, 0, 0, 0, 0])
-    assert (won.score.low, won.score.mean, won.score.high) == pytest.approx((end, 1, 1))
+    assert (won.points.low, won.points.mean, won.points.high) == pytest.approx((end, 1, 1))
     assert won.elo.mean == won.elo.high == won.nelo.mean == won.nelo.high == math.inf
     assert won.elo.low == pytest.approx(400 * math.log10(end / (1 - end)))
     assert lost.elo.mean == lost.elo.low == lost.nelo.mean == lost.nelo.low == -math.inf
     drawn = Tally([0, 0, pairs, 0, 0])
-    assert (drawn.score.mean, drawn.elo.mean, drawn.nelo.mean) == (0.5, 0, 0)
-    assert (drawn.score.low, drawn.score.high) == pytest.approx((end / 2, 1 - end / 2))
+    assert (drawn.points.mean, drawn.elo.mean, drawn.nelo.mean) == (0.5, 0, 0)
+    assert (drawn.points.low, drawn.points.high) == pytest.approx((end / 2, 1 - end / 2))
     assert drawn.los == 0.5
     half = Tally([0, 0, 0, pairs, 0])  # won and drawn each time: no spread, yet Elo is finite
     assert (half.elo.mean, half.nelo.mean) == (pytest.approx(190.85, abs=0.01), math.inf)
@@ -81,10 +85,10 @@ def test_pairs_that_all_ended_alike(pairs):
 def test_won_and_lost_pairs_are_a_binomial():
     """The ends of 30 of 40, each of the likelihood that it must have."""
     tally = Tally([10, 0, 0, 0, 30])
-    for end in (tally.score.low, tally.score.high):
+    for end in (tally.points.low, tally.points.high):
         ratio = (end / 0.75) ** 30 * ((1 - end) / 0.25) ** 10
         assert ratio == pytest.approx(LIKELY)
-    assert tally.score.low < tally.score.mean == 0.75 < tally.score.high
+    assert tally.points.low < tally.points.mean == 0.75 < tally.points.high
     by_hand = math.sqrt(2 * (30 * math.log(0.75 / 0.5) + 10 * math.log(0.25 / 0.5)))
     assert tally.los == pytest.approx(NormalDist().cdf(by_hand), abs=1e-4)
 
@@ -98,7 +102,7 @@ def test_large_matches_have_the_normal_approximations_intervals():
     skew, kurtosis = (p @ ((VALUES - mean) / spread) ** power for power in (3, 4))
     t = mean / spread
     error = np.sqrt((1 - skew * t + (kurtosis - 1) / 4 * t**2) / pairs)
-    for estimate, half in ((tally.score, spread / np.sqrt(pairs) / 4), (tally.nelo, NELO * error)):
+    for estimate, half in ((tally.points, spread / np.sqrt(pairs) / 4), (tally.nelo, NELO * error)):
         assert estimate.high - estimate.mean == pytest.approx(1.96 * half, rel=5e-3)
         assert estimate.mean - estimate.low == pytest.approx(1.96 * half, rel=5e-3)
     assert tally.nelo.mean == pytest.approx(NELO * t)
@@ -113,10 +117,10 @@ def test_no_tally_is_without_an_answer():
     sprt, turned_sprt = Sprt(-3, 40), Sprt(-40, 3)
     for counts in small_tallies():
         tally, turned = Tally(counts), Tally(counts[::-1])
-        for name in ("score", "elo", "nelo"):
+        for name in ("points", "elo", "nelo"):
             estimate, other = getattr(tally, name), getattr(turned, name)
             assert estimate.low <= estimate.mean <= estimate.high, counts
-            if name == "score":
+            if name == "points":
                 assert 0 <= estimate.low < estimate.high <= 1
                 assert estimate.low + other.high == pytest.approx(1)
             else:
@@ -136,7 +140,7 @@ def test_intervals_and_the_likelihood_of_superiority_agree():
     for counts in rng.multinomial(40, [0.05, 0.15, 0.4, 0.25, 0.15], 200):
         tally = Tally(counts)
         if abs(tally.los - 0.975) > 1e-3:  # what an unseen total counts for
-            assert (tally.score.low > 0.5) == (tally.los > 0.975)
+            assert (tally.points.low > 0.5) == (tally.los > 0.975)
             assert (tally.nelo.low > 0) == (tally.los > 0.975) or abs(tally.nelo.low) < 3
             crossed += tally.los > 0.975
     assert 40 < crossed < 160
@@ -217,23 +221,36 @@ def test_what_is_not_found_is_said(monkeypatch):
 def test_a_tally_of_a_match():
     payoff = np.array([[1, 1], [1, -1], [0, 0], [-1, 0], [0, 1], [1, 1]], np.float32)
     tally = Tally.of(payoff)
-    assert tally == Tally([0, 1, 2, 1, 2])
+    assert tally == Tally((0, 1, 2, 1, 2))
     assert tally.pairs == 6
-    assert tally.score.mean == pytest.approx((payoff.mean() + 1) / 2)
+    assert tally.points.mean == pytest.approx((payoff.mean() + 1) / 2)
     assert tally.elo.mean == pytest.approx(400 * math.log10(8 / 4))
 
 
 def test_stakes_have_normalised_elo_alone():
     payoff = np.array([[4, 1], [-2, 0], [4, 4], [-1, -1], [1, -2]])
     tally = Tally.of(payoff)
-    assert tally == Tally([0, 0, 2, 1, 0, 0, 0, 1, 1], (-8, -5, -2, -1, 0, 1, 2, 5, 8))
-    for name in ("score", "elo"):
-        with pytest.raises(OptionError, match=r"score and Elo .* come to 8 here"):
+    assert tally == Tally((0, 0, 2, 1, 0, 0, 0, 1, 1), (-8, -5, -2, -1, 0, 1, 2, 5, 8))
+    for name in ("points", "elo"):
+        with pytest.raises(OptionError, match=r"points and Elo .* come to 8 here"):
             getattr(tally, name)
-    assert "Elo" in str(tally)
-    assert ", Elo" not in str(tally)
     totals = payoff.sum(axis=1)
     assert tally.nelo.mean == pytest.approx(NELO * totals.mean() / totals.std())
+
+
+@pytest.mark.parametrize("most", [1, 4])
+def test_tallies_of_parts_add_up_to_that_of_the_match(most):
+    """Though a part may hold few of the totals that can come."""
+    rng = np.random.default_rng(8)
+    payoff = rng.integers(-most, most + 1, (30, 2))
+    payoff[:10] = np.sign(payoff[:10])
+    assert Tally.of(payoff[:10]) + Tally.of(payoff[10:]) == Tally.of(payoff)
+
+
+def test_the_score_is_that_of_the_match():
+    payoff = np.random.default_rng(9).integers(-1, 2, (50, 2)).astype(np.float32)
+    match = MatchResult("one", "other", payoff, np.zeros((50, 2), np.int16))
+    assert Tally.of(payoff).score == match.score
 
 
 def test_what_a_point_is_worth_changes_nothing():
@@ -247,7 +264,7 @@ def test_what_a_point_is_worth_changes_nothing():
 
 
 def test_a_match_in_which_games_at_higher_stakes_cancelled_has_no_elo():
-    with pytest.raises(OptionError, match="score and Elo"):
+    with pytest.raises(OptionError, match="points and Elo"):
         _ = Tally.of([[2, -2], [1, 0]]).elo
 
 
@@ -259,38 +276,15 @@ def test_elo_of_scores():
 
 def test_a_line_says_it_all():
     assert str(Tally([13, 37, 50, 25, 3])) == (
-        "128 pairs, score 0.438 [0.396, 0.479], Elo -43.7 [-73.5, -14.4], "
-        "nElo -64.0 [-107.1, -21.3], LOS 0.2 %"
+        "128 pairs, score -0.125 [-0.207, -0.043], nElo -64.0 [-107.1, -21.3], LOS 0.2 %"
     )
-    assert "Elo +inf [-306.1, +inf], nElo +inf" in str(Tally([0, 0, 0, 0, 1]))
+    assert "score +1.000 [+1.000, +1.000], nElo +inf" in str(Tally([0, 0, 0, 0, 1]))
 
 
-@pytest.mark.parametrize(
-    ("counts", "message"),
-    [
-        ([1, 2, -3, 4, 5], "negative"),
-        ([], "counts must be 5"),
-        ([1, 2, 3], "counts must be 5"),
-        ([0, 0, 0, 0, 0], "1 to"),
-        ([10**9, 1, 0, 0, 0], "1 to"),
-        ([1.0, 2, 3, 4, 5], "integers"),
-        ([math.nan, 2, 3, 4, 5], "integers"),
-        (["1", "2", "3", "4", "5"], "integers"),
-        (np.ones((5, 2), int), "integers"),
-        (5, "integers"),
-    ],
-)
-def test_bad_counts_are_refused(counts, message):
-    with pytest.raises(OptionError, match=message):
+@pytest.mark.parametrize("counts", [[1, 2, -3, 4, 5], [], [1, 2, 3], [0, 0, 0, 0, 0]])
+def test_bad_counts_are_refused(counts):
+    with pytest.raises(OptionError, match="counts must be 5"):
         Tally(counts)
-
-
-@pytest.mark.parametrize(
-    "values", [(0,), (), (1, 0, -1), (-1, 1, 1), (0, 1), (-1, 2), (-0.5, 0.5), (-(10**7), 10**7)]
-)
-def test_bad_values_are_refused(values):
-    with pytest.raises(OptionError, match="values"):
-        Tally([1] * len(values), values)
 
 
 @pytest.mark.parametrize(
@@ -351,8 +345,8 @@ def test_intervals_hold_the_truth_as_often_as_they_say(base, nelo):
     So each of six checks fails by chance with 1.5e-3, were the seed not fixed.
     """
     p = of_strength(base, nelo)
-    score = 0.5 + p @ VALUES / 4
-    truths = {"score": score, "elo": elo_of(score), "nelo": nelo}
+    points = 0.5 + p @ VALUES / 4
+    truths = {"points": points, "elo": elo_of(points), "nelo": nelo}
     covered = dict.fromkeys(truths, 0)
     for counts in np.random.default_rng(6).multinomial(150, p, 1200):
         tally = Tally(counts)

@@ -19,13 +19,14 @@ from numpy.typing import NDArray
 from agents import Agent, make_agent
 from conquian_env import Game, GameRecord, action_name
 from conquian_env.deal import seed_bits
-from conquian_env.errors import ConquianError, OptionError
+from conquian_env.errors import OptionError
 from conquian_env.record import read_records, replay, write_records
 from conquian_env.seeds import derive
 from conquian_env.solver import NODE_LIMIT, UNKNOWN, Solver
 from conquian_env.state import Phase
 from conquian_env.viewer.plies import MISTAKE
 from conquian_env.worlds import redeal
+from training.command import command
 from training.match import ask_probabilities, check_plays
 
 
@@ -130,8 +131,9 @@ def to_seat(value: int | None, seat: int) -> str:
     return "unknown" if value is None else str(value if seat == 0 else -value)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Command line; returns the exit status."""
+@command
+def main(arguments: list[str] | None = None) -> None:
+    """Command line."""
     parser = argparse.ArgumentParser(prog="python -m training.analyse", description=__doc__)
     parser.add_argument("file", type=Path, help="records, JSON lines")
     parser.add_argument("--out", type=Path, help="where the annotated records go (FILE itself)")
@@ -139,27 +141,22 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--agents", nargs="*", default=["greedy"], help="specs (greedy)")
     parser.add_argument("--seed", type=int, default=0, help="of worlds and agents (0)")
     options = parser.parse_args(arguments)
-    try:
-        if options.worlds < 1:
-            raise OptionError(f"worlds must be at least 1, not {options.worlds}")
-        analyst = Analyst(options.worlds, tuple(options.agents), options.seed)
-        seed_bits(options.seed)
-        records, out = read_records(options.file), options.out or options.file
-        for record in records:
-            Solver(record.rules, memory=1)  # rules without values are refused before the work
-        if not out.parent.is_dir():
-            raise OptionError(f"{out}: there is no folder {out.parent}")
-        annotated = []
-        for number, record in enumerate(records, 1):
-            annotated.append(analyst.annotate(record))
-            print(f"{options.file}, line {number}: {record.heading} | {record.result}")
-            for line in mistakes(annotated[-1]):
-                print(f"  {line}")
-        write_records(out, annotated)
-    except (ConquianError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+    if options.worlds < 1:
+        raise OptionError(f"worlds must be at least 1, not {options.worlds}")
+    analyst = Analyst(options.worlds, tuple(options.agents), options.seed)
+    seed_bits(options.seed)
+    records, out = read_records(options.file), options.out or options.file
+    for record in records:
+        Solver(record.rules, memory=1)  # rules without values are refused before the work
+    if not out.parent.is_dir():
+        raise OptionError(f"{out}: there is no folder {out.parent}")
+    annotated = []
+    for number, record in enumerate(records, 1):
+        annotated.append(analyst.annotate(record))
+        print(f"{options.file}, line {number}: {record.heading} | {record.result}")
+        for line in mistakes(annotated[-1]):
+            print(f"  {line}")
+    write_records(out, annotated)
 
 
 if __name__ == "__main__":

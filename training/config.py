@@ -1,7 +1,7 @@
 """A training run as a frozen value, read from TOML."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass
@@ -9,7 +9,16 @@ from pydantic.dataclasses import dataclass
 from agents.network import NetworkConfig
 from agents.symmetry import reversible
 from conquian_env import RuleSet
-from training.toml import STRICT, ConfigError, Count, Positive, checked, load_toml, rules_of
+from training.toml import (
+    STRICT,
+    ConfigError,
+    Count,
+    Positive,
+    Rules,
+    checked,
+    load_toml,
+    rules_of,
+)
 
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -114,7 +123,7 @@ class Config:
     """
 
     decisions: Count
-    rules: str | dict[str, Any] = "classic"
+    rules: Rules = "classic"
     seed: Annotated[int, Field(ge=0, lt=1 << 63)] = 0
     start: str = ""
     num_games: Annotated[int, Field(ge=1, le=1 << 20)] = 1024
@@ -126,6 +135,11 @@ class Config:
     ppo: PPOConfig = PPOConfig()
     pool: PoolConfig = PoolConfig()
     evaluation: EvaluationConfig = EvaluationConfig()
+
+    def __post_init__(self) -> None:
+        """Refuse a mirror that is none."""
+        if self.ppo.reverse_ranks and not reversible(self.rule_set):
+            raise ConfigError(f"ppo.reverse_ranks is no symmetry of {self.rule_set}")
 
     @property
     def rule_set(self) -> RuleSet:
@@ -139,7 +153,4 @@ def load_config(path: Path) -> Config:
     Raises:
         ConfigError: the file or a value in it cannot be used; names the key.
     """
-    config = checked(load_toml(path), Config, str(path))
-    if config.ppo.reverse_ranks and not reversible(config.rule_set):
-        raise ConfigError(f"{path}: ppo.reverse_ranks is no symmetry of {config.rule_set}")
-    return config
+    return checked(load_toml(path), Config, str(path))

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from agents import Agent, make_agent
 from conquian_env.deal import WORD
-from conquian_env.errors import ConquianError
 from conquian_env.jit import jit
 from conquian_env.rules import rule_set
 from conquian_env.seeds import derive
 from conquian_env.view import views_of
+from training.command import command
 from training.match import ask_probabilities, check_plays
 from training.sequence_form import Found, SequenceForm, sequence_form
 
@@ -219,8 +219,9 @@ def _learn(
 # --- command line ---
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Command line; returns the exit status."""
+@command
+def main(arguments: list[str] | None = None) -> None:
+    """Command line."""
     parser = argparse.ArgumentParser(prog="python -m training.exact", description=__doc__)
     parser.add_argument("rules", help="small deck: nano, micro, mini, or nano,force=off")
     parser.add_argument("--nash-conv", type=float, default=1e-3, help="when to stop (default 1e-3)")
@@ -231,20 +232,15 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if not options.nash_conv > 0 or options.iterations < 0:
         parser.error("--nash-conv must be above 0, --iterations 0 or more")
-    try:
-        agents = {spec: make_agent(spec) for spec in options.agents}
-        rules = rule_set(options.rules)
-        start = time.monotonic()
-        form = sequence_form(rules)
-        _print_size(options.rules, form, time.monotonic() - start)
-        _solve(form, options.nash_conv, options.iterations)
-        _print_score("uniform", form, uniform_strategy(form))
-        for spec, agent in agents.items():
-            _print_score(spec, form, agent_strategy(form, agent, spec))
-    except (ConquianError, MemoryError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    return 0
+    agents = {spec: make_agent(spec) for spec in options.agents}
+    rules = rule_set(options.rules)
+    start = time.monotonic()
+    form = sequence_form(rules)
+    _print_size(options.rules, form, time.monotonic() - start)
+    _solve(form, options.nash_conv, options.iterations)
+    _print_score("uniform", form, uniform_strategy(form))
+    for spec, agent in agents.items():
+        _print_score(spec, form, agent_strategy(form, agent, spec))
 
 
 def _print_size(name: str, form: SequenceForm, seconds: float) -> None:

@@ -19,10 +19,13 @@ from numpy.typing import NDArray
 
 from agents import make_agent
 from conquian_env import Batch, RuleSet
-from conquian_env.errors import ConquianError, OptionError
+from conquian_env.errors import OptionError
+from conquian_env.rules import rule_set
 from conquian_env.seeds import deal_seeds, derive
 from conquian_env.solver import UNKNOWN, Solver
+from training.command import command
 from training.match import play_match
+from training.tables import markdown_table
 
 SPARE = 10  # deals that are only solved, for each that is played
 
@@ -102,26 +105,21 @@ def savings(first: str, second: str, rules: RuleSet, pairs: int, seed: int) -> l
     ]
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Command line; returns the exit status."""
+@command
+def main(arguments: list[str] | None = None) -> None:
+    """Command line."""
     parser = argparse.ArgumentParser(prog="python -m training.luck", description=__doc__)
     parser.add_argument("agents", nargs=2, help="specs")
     parser.add_argument("--rules", default="classic", help="preset (classic)")
     parser.add_argument("--pairs", type=int, default=2000, help="deals, each played twice (2000)")
     parser.add_argument("--seed", type=int, default=1, help="of deals and agents (1)")
     options = parser.parse_args(arguments)
-    try:
-        rules = RuleSet.from_text(options.rules)
-        found = savings(options.agents[0], options.agents[1], rules, options.pairs, options.seed)
-    except ConquianError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    rules = rule_set(options.rules)
+    found = savings(options.agents[0], options.agents[1], rules, options.pairs, options.seed)
     print(f"{options.agents[0]} against {options.agents[1]}, {options.pairs} deals")
-    print("| scored by | score | standard error | games for the same error |")
-    print("| --- | ---: | ---: | ---: |")
-    for way in found:
-        print(f"| {way.name} | {way.mean:+.3f} | {way.error:.4f} | {way.games:.2f} |")
-    return 0
+    header = ["scored by", "score", "standard error", "games for the same error"]
+    rows = [[w.name, f"{w.mean:+.3f}", f"{w.error:.4f}", f"{w.games:.2f}"] for w in found]
+    print("\n".join(markdown_table(header, rows)))
 
 
 if __name__ == "__main__":

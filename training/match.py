@@ -109,8 +109,12 @@ def estimate(pair_scores: NDArray[np.float32]) -> Estimate:
     Args:
         pair_scores: float32 [pairs], at least two.
     """
-    n = len(pair_scores)
-    values, counts = np.unique(pair_scores.astype(np.float64), return_counts=True)
+    return estimate_counted(*np.unique(pair_scores.astype(np.float64), return_counts=True))
+
+
+def estimate_counted(values: NDArray[np.float64], counts: NDArray[np.int64]) -> Estimate:
+    """``estimate`` of scores (ascending, [k]) that came so often ([k], all above 0)."""
+    n = int(counts.sum())
     resamples = np.random.default_rng(0).multinomial(n, counts / n, RESAMPLES)
     low, high = np.percentile(resamples @ values / n, [2.5, 97.5])
     return Estimate(float(values @ counts) / n, float(low), float(high))
@@ -165,7 +169,7 @@ def play_deals(
     for one in games:
         for _, agent in (first, second):
             if isinstance(agent, ProcessAgent):
-                agent.restart()  # it must not remember the other hand of a deal
+                agent.forget()  # what it saw of the deals from the other seat
         one.play()
     return MatchResult(
         first[0],
@@ -256,8 +260,9 @@ class _Games:
         name, agent = self.agents[seat]
         if isinstance(agent, ProcessAgent) and len(rows) > GROUP:
             return self._ask_halves(seat, rows)
-        if sum(forfeit.agent == name for forfeit in self.forfeits) >= MOST_FAULTS:
-            return self._forfeit(seat, rows, self.forfeits[-1].kind, "it had failed too often")
+        failed = [forfeit.kind for forfeit in self.forfeits if forfeit.agent == name]
+        if len(failed) >= MOST_FAULTS:
+            return self._forfeit(seat, rows, failed[-1], "it had failed too often")
         games, plies = 2 * self.deals[rows] + self.game, self.batch.ply[rows]
         own_seeds = decision_seeds(self.seed, games, self.batch.actor[rows], plies)
         views = self.batch.views(rows, own_seeds)

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -20,10 +19,8 @@ from conquian_env.record import replay
 from training.charts import Axis, Bar, Course, Frame, histogram
 from training.match import Estimate, Forfeit, MatchResult
 from training.ratings import Rating
+from training.results import Tournament
 from training.tables import GAMES, caption, game_table, notes, points
-
-if TYPE_CHECKING:
-    from training.tournament import Tournament
 
 TEMPLATE = "page.html.jinja"
 MOST_SHOWN = 200  # recorded games, or two of each pairing where that is more
@@ -37,7 +34,7 @@ _PAGES = Environment(
 )
 
 
-def to_html(tournament: "Tournament") -> str:
+def to_html(tournament: Tournament) -> str:
     """The page; it links to the other files of ``report.write_report``, which lie beside it."""
     ranking = tournament.ratings.ranking
     page = _PAGES.get_template(TEMPLATE).render(
@@ -88,11 +85,11 @@ class Cell:
     payoff: Estimate | None = None
 
 
-def _cross_row(tournament: "Tournament", agent: str) -> list[Cell]:
+def _cross_row(tournament: Tournament, agent: str) -> list[Cell]:
     return [_cell(tournament, agent, other) for other in tournament.ranking]
 
 
-def _cell(tournament: "Tournament", agent: str, other: str) -> Cell:
+def _cell(tournament: Tournament, agent: str, other: str) -> Cell:
     if agent == other:
         return Cell("self")
     try:
@@ -108,7 +105,7 @@ def _kind(payoff: Estimate) -> str:
     return {1: "ahead", -1: "behind"}.get(int(np.sign(payoff.mean)), "even")
 
 
-def _courses(tournament: "Tournament") -> dict[str, object]:
+def _courses(tournament: Tournament) -> dict[str, object]:
     """The course of each agent's score, and a frame that holds them all."""
     courses = {agent: Course.of(tournament.deal_scores(agent)) for agent in tournament.ranking}
     most = max(float(abs(match.payoff).max()) for match in tournament.matches)
@@ -119,7 +116,7 @@ def _courses(tournament: "Tournament") -> dict[str, object]:
     return {"courses": courses, "frame": frame}
 
 
-def _lengths(tournament: "Tournament") -> dict[str, object]:
+def _lengths(tournament: Tournament) -> dict[str, object]:
     """How long all games were, with what else is said of all together."""
     matches = tournament.matches
     plies = np.concatenate([match.plies for match in matches])
@@ -138,7 +135,7 @@ def _reach(bars: list[Bar]) -> tuple[int, int]:
     return bars[0].low, bars[-1].high + 1
 
 
-def _forfeits(tournament: "Tournament") -> Iterator[tuple[int, Forfeit, str]]:
+def _forfeits(tournament: Tournament) -> Iterator[tuple[int, Forfeit, str]]:
     """By agent and kind: how many, the first of them, and against whom that was."""
     for agent in tournament.ranking:
         for kind, count in tournament.forfeits(agent).items():

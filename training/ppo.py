@@ -210,9 +210,12 @@ def _minibatches(
 ) -> Iterator[Tensor]:
     """Numbers of decisions, each once an epoch in a new order.
 
-    Every game has an equal share in each, and so has every thread: none waits for another.
+    Those of a multiple of the games have equal shares of every game, and so of every thread: none
+    waits for another. In others which games have one decision more is drawn for each row.
     """
     numbers = np.arange(math.prod(shape)).reshape(shape)
     for _ in range(config.epochs):
-        shuffled = torch.from_numpy(rng.permuted(numbers, axis=0).ravel())
-        yield from torch.split(shuffled, config.minibatch)
+        shuffled = rng.permuted(numbers, axis=0)
+        if config.minibatch % shape[1]:
+            shuffled = rng.permuted(shuffled, axis=1)
+        yield from torch.split(torch.from_numpy(shuffled.ravel()), config.minibatch)

@@ -4,33 +4,38 @@ import csv
 import io
 import json
 import re
+import shutil
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
-from torch.utils.tensorboard import SummaryWriter
 
 from conquian_env import __version__
 from conquian_env.record import write_records
 from training.charts import Course
 from training.match import MatchResult
 from training.page import to_html
+from training.results import Tournament
 from training.strength import Tally
-from training.tables import GAMES, caption, cross_table, game_table, notes
-
-if TYPE_CHECKING:
-    from training.tournament import Tournament
+from training.tables import (
+    GAMES,
+    WIDE,
+    caption,
+    cross_table,
+    game_table,
+    markdown_table,
+    notes,
+)
 
 FORMAT = "conquian-tournament-2"
-WIDE = 140  # columns where no terminal sets them
 
 
-def print_report(tournament: "Tournament") -> None:
+def print_report(tournament: Tournament) -> None:
     """The cross table, drawn for the terminal."""
     header, rows = cross_table(tournament)
     table = Table(
@@ -49,7 +54,7 @@ def print_report(tournament: "Tournament") -> None:
     Console(width=None if sys.stdout.isatty() else WIDE).print(table)
 
 
-def to_markdown(tournament: "Tournament") -> str:
+def to_markdown(tournament: Tournament) -> str:
     """The cross table and each pairing's games as Markdown."""
     lines = [
         "# Tournament",
@@ -64,13 +69,7 @@ def to_markdown(tournament: "Tournament") -> str:
     return "\n".join(lines) + "\n"
 
 
-def markdown_table(header: list[str], rows: list[list[str]]) -> list[str]:
-    """Lines of a Markdown table."""
-    ruled = [header, ["---"] * len(header), *rows]
-    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in ruled]
-
-
-def to_csv(tournament: "Tournament") -> str:
+def to_csv(tournament: Tournament) -> str:
     """One line for each agent: rank, name, rating and score with their intervals."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
@@ -85,7 +84,7 @@ def to_csv(tournament: "Tournament") -> str:
     return text.getvalue()
 
 
-def to_json(tournament: "Tournament") -> str:
+def to_json(tournament: Tournament) -> str:
     """Everything in the tables, with the payoffs of every game."""
     ratings = tournament.ratings
     content: dict[str, Any] = {
@@ -97,16 +96,16 @@ def to_json(tournament: "Tournament") -> str:
             for rating in ratings.ranking
         ],
         "notes": notes(tournament),
-        "matches": [_match(match) for match in tournament.matches],
+        "matches": [_match(tournament, match) for match in tournament.matches],
     }
     return json.dumps(content)
 
 
-def _match(match: MatchResult) -> dict[str, Any]:
+def _match(tournament: Tournament, match: MatchResult) -> dict[str, Any]:
     return {
         "first": match.first,
         "second": match.second,
-        **asdict(match.score),
+        **asdict(tournament.ratings.against(match.first, match.second)),
         **dict(zip(("won", "drawn", "lost"), match.counts, strict=True)),
         "pairs": list(Tally.of(match.payoff).counts),
         "payoff": match.payoff.astype(int).tolist(),
@@ -115,7 +114,7 @@ def _match(match: MatchResult) -> dict[str, Any]:
     }
 
 
-def write_report(tournament: "Tournament", out: Path) -> list[Path]:
+def write_report(tournament: Tournament, out: Path) -> list[Path]:
     """Write the report in every form, and the records, into the folder ``out``; the paths."""
     texts = {
         "tournament.html": to_html(tournament),
@@ -130,9 +129,15 @@ def write_report(tournament: "Tournament", out: Path) -> list[Path]:
     return [*(out / name for name in texts), records]
 
 
-def write_curves(tournament: "Tournament", out: Path) -> Path:
-    """For TensorBoard, each agent a run of its own: its score as deals came, and its rating."""
+def write_curves(tournament: Tournament, out: Path) -> Path:
+    """For TensorBoard, each agent a run of its own: its score as deals came, and its rating.
+
+    Earlier curves go: an agent that has another rank now would have two.
+    """
+    from torch.utils.tensorboard import SummaryWriter  # noqa: PLC0415  # torch takes seconds
+
     folder = out / "curves"
+    shutil.rmtree(folder, ignore_errors=True)
     for place, rating in enumerate(tournament.ratings.ranking, 1):
         course = Course.of(tournament.deal_scores(rating.agent))
         name = re.sub(r"[^A-Za-z0-9=.,]+", "-", rating.agent)

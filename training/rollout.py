@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from agents.agent import uniforms
+from agents.agent import pick, uniforms
 from agents.inputs import input_size, network_inputs
 from agents.network import Critic, Network
 from agents.symmetry import ACTION_PLACES, HIDDEN_PLACES, OBSERVATION_PLACES
@@ -70,18 +70,14 @@ def _draw(
     actions: NDArray[np.int64],
     chosen: NDArray[np.float32],
 ) -> None:
-    """An action a row by one uniform number each, and its log-probability; always a legal one.
-
-    As ``agents.agent.draw`` does, in a fifth of its time.
-    """
+    """An action a row by one uniform number each, and its log-probability."""
+    probabilities = np.empty_like(log_probabilities[0])
     for i in range(len(actions)):
-        left = places[i]
         for action in range(NUM_ACTIONS):
-            if masks[i, action]:
-                actions[i], chosen[i] = action, log_probabilities[i, action]
-                left -= np.exp(log_probabilities[i, action])
-                if left < 0:
-                    break
+            if masks[i, action]:  # the exponentials of the others take ten times as long
+                probabilities[action] = np.exp(log_probabilities[i, action])
+        actions[i] = pick(probabilities, masks[i], places[i])
+        chosen[i] = log_probabilities[i, actions[i]]
 
 
 class Collector:

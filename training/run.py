@@ -20,6 +20,7 @@ from agents.checkpoint import CheckpointError, load, read, write
 from agents.network import Critic, Network, make_network
 from agents.policy import NetworkAgent
 from conquian_env.errors import ConquianError, shown
+from conquian_env.seeds import LEARNERS
 from training.config import Config
 from training.exact import agent_strategy, nash_conv
 from training.match import check_plays, play_match
@@ -36,7 +37,7 @@ TYPES: dict[str, type] = {
     "config": str, "updates": int, "network": dict, "average": dict, "critic": dict,
     "optimizer": dict, "pool": dict, "best": float, **dict.fromkeys(GAMES, Tensor),
 }  # fmt: skip
-EVALUATION_SEED = (1 << 40) + 1  # deals that no tournament is likely to be asked for
+EVALUATION_SEED = LEARNERS + 1  # deals that no tournament is likely to be asked for
 
 
 class DivergedError(ConquianError):

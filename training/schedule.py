@@ -40,13 +40,15 @@ def pairings(kind: Format, agents: int, rungs: int = 1) -> list[tuple[int, int]]
     return [(i, j) for i, j in itertools.combinations(range(agents), 2) if j - i <= reach]
 
 
-def parts(meetings: Sequence[tuple[int, int]], pairs: int, size: int) -> list[Part]:
+def parts(meetings: Sequence[tuple[int, int]], pairs: int, size: int, begin: int = 0) -> list[Part]:
     """The deals of each pairing cut into parts of ``size``: all pairings' first parts come first.
+
+    The first deal is number ``begin``.
 
     So a tournament that is broken off has played about as much of every pairing.
     """
     return [
-        Part(first, second, start, min(start + size, pairs))
-        for start in range(0, pairs, size)
+        Part(first, second, start, min(start + size, begin + pairs))
+        for start in range(begin, begin + pairs, size)
         for first, second in meetings
     ]

@@ -10,39 +10,33 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import get_args
 
-from conquian_env import RuleSet
-from conquian_env.deal import seed_bits
-from conquian_env.errors import ConquianError
-from training.backends import (
-    Backend,
-    Limits,
-    Setting,
-    check_backend,
-    check_starts,
-    play_parts,
-)
-from training.match import MatchResult, check_pairs, join
+from conquian_env.errors import SeedError
+from conquian_env.rules import rule_set
+from conquian_env.seeds import LEARNERS
+from training.backends import Backend, Setting, play_parts, prepared
+from training.command import command
+from training.match import MatchResult, check_pairs
 from training.schedule import Part, parts
 from training.strength import Sprt, Tally, Verdict
 
 MEANING = {
-    "H0 accepted": "no stronger than {0.nelo0:g} normalised Elo",
-    "H1 accepted": "stronger by {0.nelo1:g} normalised Elo or about that",
+    "H0 accepted": "nearer to {0.nelo0:g} normalised Elo, or below it, than to {0.nelo1:g}",
+    "H1 accepted": "nearer to {0.nelo1:g} normalised Elo, or beyond it, than to {0.nelo0:g}",
     "go on": "the deals ran out before the test could tell",
 }
 
 
 @dataclass(frozen=True)
 class SprtResult:
-    """How a test ended.
+    """How a test stands.
 
     Attributes:
-        match: all that was played.
+        tally: of all that was played.
         llr: the log likelihood ratio.
         verdict: ``go on`` if the deals ran out before there was one.
     """
 
-    match: MatchResult
+    tally: Tally
     llr: float
     verdict: Verdict
 
@@ -58,7 +52,7 @@ def play_sprt(
     """Play two agents, and give the state of the test after every part until it ends.
 
     Args:
-        setting: the two agents, rules and seed.
+        setting: the two agents, rules and seed, ``prepared``.
         sprt: the hypotheses.
         most: deals, after which it ends without a verdict.
         size: deals of a part; the test looks at the results after each, in their order, so what
@@ -66,12 +60,12 @@ def play_sprt(
         workers: processes.
         backend: where they are.
     """
-    todo, played = parts([(0, 1)], most, size), list[MatchResult]()
+    todo, tally = parts([(0, 1)], most, size), None
     for _, result in in_order(todo, play_parts(setting, todo, workers, backend)):
-        played.append(result)
-        match = join(played)
-        tally = Tally.of(match.payoff)
-        state = SprtResult(match, sprt.llr(tally), sprt.verdict(tally))
+        played = Tally.of(result.payoff)
+        tally = played if tally is None else tally + played
+        llr = sprt.llr(tally)
+        state = SprtResult(tally, llr, sprt.verdict(llr))
         yield state
         if state.verdict != "go on":
             break
@@ -88,8 +82,9 @@ def in_order(
         yield part, early.pop(part)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Command line; returns the exit status."""
+@command
+def main(arguments: list[str] | None = None) -> None:
+    """Command line."""
     parser = argparse.ArgumentParser(prog="python -m training.sprt", description=__doc__)
     parser.add_argument("first", help="spec of the agent that may be stronger")
     parser.add_argument("second", help="spec of the other")
@@ -97,42 +92,32 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--nelo1", type=float, default=10.0, help="H1 (default %(default)s)")
     parser.add_argument("--alpha", type=float, default=0.05, help="of a false H1 (%(default)s)")
     parser.add_argument("--beta", type=float, default=0.05, help="of a false H0 (%(default)s)")
-    parser.add_argument("--rules", default="classic", help="preset (default %(default)s)")
+    parser.add_argument(
+        "--rules", default="classic", help="preset, or nano,force=off (%(default)s)"
+    )
     parser.add_argument("--pairs", type=int, default=100_000, help="deals at most (%(default)s)")
     parser.add_argument("--seed", type=int, default=1, help="of deals and agents (%(default)s)")
     parser.add_argument("--workers", type=int, default=1, help="processes (default 1)")
     parser.add_argument("--backend", choices=get_args(Backend), default="local")
     options = parser.parse_args(arguments)
-    try:
-        sprt = Sprt(options.nelo0, options.nelo1, options.alpha, options.beta)
-        setting = _setting((options.first, options.second), options.rules, options.seed)
-        check_pairs(options.pairs)
-        check_backend(options.workers, options.backend)
-        for state in play_sprt(
-            setting, sprt, options.pairs, workers=options.workers, backend=options.backend
-        ):
-            print(f"\r{_line(state, sprt)}", end="", file=sys.stderr, flush=True)
-    except (ConquianError, OSError, MemoryError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    sprt = Sprt(options.nelo0, options.nelo1, options.alpha, options.beta)
+    check_pairs(options.pairs)
+    if not 0 <= options.seed < LEARNERS:
+        raise SeedError(f"seed must be 0 to {LEARNERS - 1}, not {options.seed}")
+    setting = Setting((options.first, options.second), rule_set(options.rules), options.seed)
+    setting = prepared(setting, options.workers, options.backend)
+    for state in play_sprt(
+        setting, sprt, options.pairs, workers=options.workers, backend=options.backend
+    ):
+        print(f"\r{_line(state, sprt)}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)
     print(f"{options.first} v {options.second}: {_line(state, sprt)}")
     print(f"{state.verdict}: {MEANING[state.verdict].format(sprt)}")
-    return 0
-
-
-def _setting(specs: tuple[str, str], rules: str, seed: int) -> Setting:
-    """Of two agents that can play."""
-    seed_bits(seed)  # refuses what is out of range
-    setting = Setting(specs, RuleSet.preset(rules), seed, 0, Limits())
-    for spec in specs:
-        check_starts(spec, setting.rules, setting.limits)
-    return setting
 
 
 def _line(state: SprtResult, sprt: Sprt) -> str:
     low, high = sprt.bounds
-    return f"{Tally.of(state.match.payoff)}, LLR {state.llr:+.2f} [{low:+.2f}, {high:+.2f}]"
+    return f"{state.tally}, LLR {state.llr:+.2f} [{low:+.2f}, {high:+.2f}]"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How strong a match shows an agent to be: score, Elo, normalised Elo, and when to stop.
+"""How strong a match shows an agent to be: Elo, normalised Elo, and when to stop.
 
 The unit is the pair: one deal played twice with the seats swapped. Pairs are independent, the two
 games of a pair are not. Where a game pays +1, 0 or -1, a pair comes to one of five totals, and five
@@ -12,10 +12,9 @@ den Bergh (A Practical Introduction to the GSPRT; Comments on Normalized Elo), a
 """
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from operator import index
 from statistics import NormalDist
 from typing import Literal, Self
 
@@ -23,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from conquian_env.errors import OptionError, shown
-from training.match import Estimate
+from training.match import Estimate, estimate_counted
 
 Floats = NDArray[np.float64]
 Verdict = Literal["H0 accepted", "H1 accepted", "go on"]
@@ -32,7 +31,7 @@ PENTANOMIAL = (-2, -1, 0, 1, 2)  # a pair's totals where a game pays +1, 0 or -1
 NELO = 800 / math.log(10) / math.sqrt(2)  # of one t-value of pairs
 UNSEEN = 1e-3  # counted for a total that never came, as fishtest does
 MOST_NELO = 100.0  # within it the fixed point below was always found, whatever the counts
-MOST_PAIRS, MOST_TOTAL = 10**9, 10**6  # beyond them UNSEEN is lost to rounding
+MOST_TOTAL = 10**6  # beyond it UNSEEN is lost to rounding
 REFUSED = NormalDist().inv_cdf(0.975) ** 2 / 2  # log likelihood ratio beyond a 95 % interval
 ROUNDS, STEPS = 1000, 100  # more than were ever needed
 
@@ -42,20 +41,23 @@ class Tally:
     """How often the pairs of a match came to each total.
 
     Attributes:
-        counts: int [k], none negative, not all 0.
-        values: int [k], ascending, the totals that can come, to the first agent; as what it
-            wins the other could win, each is the opposite of another, or 0.
+        counts: [k], none negative, not all 0.
+        values: [k], ascending, the totals that can come, to the first agent; as what it wins the
+            other could win, each is the opposite of another, or 0.
 
     Raises:
-        OptionError: counts or values are anything else.
+        OptionError: the counts are anything else.
     """
 
     counts: Sequence[int]
     values: Sequence[int] = PENTANOMIAL
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "values", _checked_values(self.values))
-        object.__setattr__(self, "counts", _checked_counts(self.counts, len(self.values)))
+        if len(self.counts) != len(self.values) or min(self.counts) < 0 or not sum(self.counts):
+            raise OptionError(
+                f"counts must be {len(self.values)}, none negative and not all 0, not "
+                f"{shown(self.counts)}"
+            )
 
     @classmethod
     def of(cls, payoff: ArrayLike) -> Self:
@@ -75,12 +77,23 @@ class Tally:
             raise OptionError(f"payoff must have shape [pairs, 2], not {list(games.shape)}")
         if not (np.abs(games) <= MOST_TOTAL / 2).all() or (games % 1).any():
             raise OptionError(f"payoff must be whole numbers within ±{MOST_TOTAL // 2}")
-        totals, most = games.sum(axis=1), 2 * np.abs(games).max()
-        values = np.array(PENTANOMIAL)
+        totals = games.sum(axis=1).astype(int)
+        return cls._counted(Counter(totals.tolist()), 2 * int(np.abs(games).max()))
+
+    @classmethod
+    def _counted(cls, totals: "Counter[int]", most: int) -> Self:
+        """From how often each total came, and the highest that could."""
+        values: Sequence[int] = PENTANOMIAL
         if most > 2:
-            values = np.unique([*totals, *-totals, most, 0, -most]).astype(int)
-        counts = np.bincount(np.searchsorted(values, totals), minlength=len(values))
-        return cls(counts.tolist(), values.tolist())
+            values = sorted({-most, 0, most, *totals, *(-total for total in totals)})
+        return cls(tuple(totals[value] for value in values), tuple(values))
+
+    def __add__(self, other: "Tally") -> "Tally":
+        """The tally of both matches as one."""
+        totals: Counter[int] = Counter()
+        for part in (self, other):
+            totals.update(dict(zip(part.values, part.counts, strict=True)))
+        return self._counted(+totals, max(self.values[-1], other.values[-1]))
 
     @property
     def pairs(self) -> int:
@@ -89,14 +102,20 @@ class Tally:
 
     @property
     def score(self) -> Estimate:
-        """Points a game, in [0, 1], with a win as 1 and a draw as 1/2.
+        """Mean payoff of a game, the same as ``MatchResult.score``."""
+        values, counts = np.array(self.values) / 2, np.array(self.counts)
+        return estimate_counted(values[counts > 0], counts[counts > 0])
+
+    @property
+    def points(self) -> Estimate:
+        """What chess calls the score of a game, in [0, 1]: a win is 1, a draw 1/2.
 
         Raises:
             OptionError: games pay more than +1 or less than -1.
         """
-        if not self._has_score:
+        if self.values[-1] > 2:
             raise OptionError(
-                f"score and Elo are of games that pay +1, 0 or -1; a pair can come to "
+                f"points and Elo are of games that pay +1, 0 or -1; a pair can come to "
                 f"{self.values[-1]} here; nelo takes any payoffs"
             )
         low, high = (float(p @ self.values) for p in self._ends(np.array(self.values)))
@@ -104,13 +123,13 @@ class Tally:
 
     @property
     def elo(self) -> Estimate:
-        """Logistic Elo, 400 log10 of the odds, of the score and its interval; ±inf at its ends.
+        """Logistic Elo, 400 log10 of the odds, of the points and their interval; ±inf at the ends.
 
         Raises:
             OptionError: games pay more than +1 or less than -1.
         """
-        score = self.score
-        return Estimate(*map(elo_of, (score.mean, score.low, score.high)))
+        points = self.points
+        return Estimate(*map(elo_of, (points.mean, points.low, points.high)))
 
     @property
     def nelo(self) -> Estimate:
@@ -139,15 +158,9 @@ class Tally:
         return NormalDist().cdf(math.copysign(root, self._mean) if self._mean else 0.0)
 
     def __str__(self) -> str:
-        parts = [f"{self.pairs} pairs"]
-        if self._has_score:
-            parts += [f"score {_shown(self.score, '.3f')}", f"Elo {_shown(self.elo, '+z.1f')}"]
-        parts += [f"nElo {_shown(self.nelo, '+z.1f')}", f"LOS {100 * self.los:.1f} %"]
-        return ", ".join(parts)
-
-    @property
-    def _has_score(self) -> bool:
-        return self.values[-1] <= 2
+        ends = (f"{end:+z.1f}" for end in (self.nelo.low, self.nelo.high))
+        nelo = f"{self.nelo.mean:+z.1f} [{', '.join(ends)}]"
+        return f"{self.pairs} pairs, score {self.score}, nElo {nelo}, LOS {100 * self.los:.1f} %"
 
     @property
     def _shares(self) -> Floats:
@@ -211,51 +224,17 @@ class Sprt:
         seen, totals = _seen(counts), np.array(values)
         return _loss(seen, totals, self.nelo0 / NELO) - _loss(seen, totals, self.nelo1 / NELO)
 
-    def verdict(self, tally: Tally) -> Verdict:
-        """Which hypothesis is accepted, if one is."""
+    def verdict(self, ratio: float) -> Verdict:
+        """Which hypothesis a log likelihood ratio accepts, if one."""
         low, high = self.bounds
-        ratio = self.llr(tally)
         return "H0 accepted" if ratio <= low else "H1 accepted" if ratio >= high else "go on"
 
 
-def elo_of(score: float) -> float:
-    """Logistic Elo of a score in [0, 1], ±inf at its ends."""
-    if score in (0, 1):
-        return math.copysign(math.inf, score - 0.5)
-    return 400 * math.log10(score / (1 - score))
-
-
-def _checked_values(values: Sequence[int]) -> tuple[int, ...]:
-    checked = _integers("values", values)
-    ascending = all(low < high for low, high in pairwise((-MOST_TOTAL - 1, *checked)))
-    if len(checked) < 2 or not ascending or checked != tuple(-value for value in checked[::-1]):
-        raise OptionError(
-            f"values must ascend within ±{MOST_TOTAL}, each the opposite of another or 0, not "
-            f"{shown(values)}"
-        )
-    return checked
-
-
-def _checked_counts(counts: Sequence[int], size: int) -> tuple[int, ...]:
-    checked = _integers("counts", counts)
-    if len(checked) != size:
-        raise OptionError(f"counts must be {size}, one for each value, not {len(checked)}")
-    if min(checked) < 0:
-        raise OptionError(f"counts must not be negative, as {min(checked)} is")
-    if not 0 < sum(checked) <= MOST_PAIRS:
-        raise OptionError(f"counts must hold 1 to {MOST_PAIRS} pairs, not {sum(checked)}")
-    return checked
-
-
-def _integers(name: str, given: Sequence[int]) -> tuple[int, ...]:
-    try:
-        return tuple(map(index, given))
-    except TypeError:
-        raise OptionError(f"{name} must be integers, not {shown(given)}") from None
-
-
-def _shown(estimate: Estimate, form: str) -> str:
-    return f"{estimate.mean:{form}} [{estimate.low:{form}}, {estimate.high:{form}}]"
+def elo_of(points: float) -> float:
+    """Logistic Elo of points in [0, 1], ±inf at the ends."""
+    if points in (0, 1):
+        return math.copysign(math.inf, points - 0.5)
+    return 400 * math.log10(points / (1 - points))
 
 
 def _ordered(low: float, middle: float, high: float) -> Estimate:

@@ -1,21 +1,24 @@
 """What every form of a tournament's report says: its tables as text, its caption and notes."""
 
-from typing import TYPE_CHECKING
-
 from conquian_env.errors import OptionError
 from training.match import Estimate, MatchResult
+from training.results import Tournament
 from training.strength import Tally
 
-if TYPE_CHECKING:
-    from training.tournament import Tournament
-
+WIDE = 140  # columns where no terminal sets them
 GAMES = (
     "first", "second", "deals", "won", "drawn", "lost", "score of the first", "nElo", "LOS",
     "won in seat 0", "plies",
 )  # fmt: skip
 
 
-def cross_table(tournament: "Tournament") -> tuple[list[str], list[list[str]]]:
+def markdown_table(header: list[str], rows: list[list[str]]) -> list[str]:
+    """Lines of a Markdown table."""
+    ruled = [header, ["---"] * len(header), *rows]
+    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in ruled]
+
+
+def cross_table(tournament: Tournament) -> tuple[list[str], list[list[str]]]:
     """Header and rows: rank, agent, rating, overall score, and score against each rank."""
     ranking = tournament.ratings.ranking
     header = ["", "agent", "Elo", "score", *(f"v {place}" for place in range(1, 1 + len(ranking)))]
@@ -32,26 +35,26 @@ def cross_table(tournament: "Tournament") -> tuple[list[str], list[list[str]]]:
     return header, rows
 
 
-def _against(tournament: "Tournament", agent: str, other: str) -> str:
+def _against(tournament: Tournament, agent: str, other: str) -> str:
     try:
         return "" if agent == other else tournament.ratings.against(agent, other).short
     except OptionError:  # they did not meet
         return "-"
 
 
-def game_table(tournament: "Tournament") -> list[list[str]]:
+def game_table(tournament: Tournament) -> list[list[str]]:
     """A row of ``GAMES`` for each pairing."""
-    return [_games(match) for match in tournament.matches]
+    return [_games(tournament, match) for match in tournament.matches]
 
 
-def _games(match: MatchResult) -> list[str]:
+def _games(tournament: Tournament, match: MatchResult) -> list[str]:
     tally = Tally.of(match.payoff)
     return [
         match.first,
         match.second,
         str(len(match.payoff)),
         *map(str, match.counts),
-        str(match.score),
+        str(tournament.ratings.against(match.first, match.second)),
         points(tally.nelo),
         f"{tally.los:.1%}",
         f"{match.seat_0_wins / match.payoff.size:.1%}",
@@ -64,7 +67,7 @@ def points(elo: Estimate) -> str:
     return f"{elo.mean:+.0f} [{elo.low:+.0f}, {elo.high:+.0f}]"
 
 
-def notes(tournament: "Tournament") -> list[str]:
+def notes(tournament: Tournament) -> list[str]:
     """What a reader of the tables must know."""
     lines = list(tournament.ratings.notes)
     for agent in tournament.config.agents:
@@ -73,13 +76,12 @@ def notes(tournament: "Tournament") -> list[str]:
     return lines
 
 
-def caption(tournament: "Tournament") -> str:
+def caption(tournament: Tournament) -> str:
     """How the tables are to be read."""
     config = tournament.config
-    anchor = config.anchor or config.agents[0]
     return (
         f"{config.pairs} deals a pairing, each played twice with the seats swapped; seed "
-        f"{config.seed}. Elo: Bradley-Terry, {anchor} is 0. Score: mean payoff of a game, against "
-        "all that were met and against each; 95 % intervals by bootstrap over the deals, ± is half "
-        "of one."
+        f"{config.seed}. Elo: Bradley-Terry, {tournament.ratings.anchor} is 0. Score: mean payoff "
+        "of a game, against all that were met and against each; 95 % intervals by bootstrap over "
+        "the deals, ± is half of one."
     )

@@ -5,15 +5,12 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from conquian_env import RuleSet
 from conquian_env.errors import ConquianError
 from conquian_env.rules import rule_set
 
-STRICT = ConfigDict(extra="forbid", strict=True)
-Count = Annotated[int, Field(ge=1)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 T = TypeVar("T")
 
 
@@ -24,6 +21,17 @@ class ConfigError(ConquianError, ValueError):
 def rules_of(value: str | dict[str, Any]) -> RuleSet:
     """A preset by its name, or a table of rule fields."""
     return RuleSet.from_dict(value) if isinstance(value, dict) else rule_set(value)
+
+
+def _playable(value: str | dict[str, Any]) -> str | dict[str, Any]:
+    rules_of(value)
+    return value
+
+
+STRICT = ConfigDict(extra="forbid", strict=True)
+Count = Annotated[int, Field(ge=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Rules = Annotated[str | dict[str, Any], AfterValidator(_playable)]
 
 
 def load_toml(path: Path) -> dict[str, Any]:
@@ -41,7 +49,7 @@ def load_toml(path: Path) -> dict[str, Any]:
 
 
 def checked(values: dict[str, Any], kind: type[T], source: str) -> T:
-    """A configuration of one kind, a pydantic dataclass that may have ``rules``.
+    """A configuration of one kind, a pydantic dataclass.
 
     Args:
         values: as TOML has them.
@@ -53,14 +61,10 @@ def checked(values: dict[str, Any], kind: type[T], source: str) -> T:
     """
     try:
         # Through JSON, because only there a strict check reads nested tables as dataclasses.
-        config = TypeAdapter(kind).validate_json(json.dumps(values, default=str))
+        return TypeAdapter(kind).validate_json(json.dumps(values, default=str))
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
         what = "unknown key" if first["type"] == "unexpected_keyword_argument" else first["msg"]
-        raise ConfigError(f"{source}: {key}: {what}") from None
-    try:
-        rules_of(values.get("rules", "classic"))
-    except ConquianError as error:
-        raise ConfigError(f"{source}: rules: {error}") from None
-    return config
+        what = str(first.get("ctx", {}).get("error", what))  # of a validator of ours, as it is
+        raise ConfigError(": ".join(filter(None, (source, key, what)))) from None

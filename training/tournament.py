@@ -5,132 +5,23 @@ command line, or from a TOML file: ``python -m training.tournament configs/tourn
 """
 
 import argparse
-import hashlib
 import json
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
-from functools import cached_property
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Any, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-from pydantic import Field
-from pydantic.dataclasses import dataclass as strict
-from tqdm import tqdm
-
-from agents.agent import AgentError
-from agents.registry import KNOWN, make_agent
-from conquian_env import RuleSet, __version__
-from conquian_env.errors import ConquianError
-from training.backends import (
-    Backend,
-    Limits,
-    Setting,
-    check_backend,
-    check_starts,
-    is_ours,
-    play_parts,
-)
+from agents.registry import KNOWN
+from conquian_env import __version__
+from training.backends import Backend, Setting, by_pairing, play_all, prepared
+from training.command import command
 from training.ledger import Ledger, LedgerError
-from training.match import Estimate, MatchResult, estimate, join
-from training.ratings import Pairing, Ratings, rate
 from training.report import print_report, write_curves, write_report
-from training.schedule import Format, Part, pairings, parts
-from training.toml import STRICT, Count, checked, load_toml, rules_of
+from training.results import Tournament, TournamentConfig
+from training.schedule import Format, pairings, parts
+from training.toml import checked, load_toml
 
 LEDGER = "ledger.jsonl"
-
-
-@strict(frozen=True, config=STRICT)
-class TournamentConfig:
-    """What is played.
-
-    Attributes:
-        agents: specs, at least two different ones.
-        rules: the name of a preset, or a table of rule fields.
-        format: ``round-robin``, ``gauntlet`` (the first agent meets all others) or ``ladder``
-            (each meets its neighbours in the list).
-        rungs: how far away a neighbour may be.
-        pairs: deals of each pairing, each played twice with the seats swapped.
-        seed: of deals and agents; those from 2**40 on are the learner's.
-        part: deals that are played at a time; what a broken tournament loses at most.
-        records: deals of each pairing whose games are recorded.
-        anchor: the agent whose rating is 0; the first one if none is named.
-        limits: of agents outside this project, which play in processes of their own.
-    """
-
-    agents: tuple[str, ...]
-    rules: str | dict[str, Any] = "classic"
-    format: Format = "round-robin"
-    rungs: Count = 1
-    pairs: Annotated[int, Field(ge=2)] = 2000
-    seed: Annotated[int, Field(ge=0, lt=1 << 40)] = 1
-    part: Count = 1000
-    records: Annotated[int, Field(ge=0)] = 1
-    anchor: str = ""
-    limits: Limits = field(default_factory=Limits)
-
-    def __post_init__(self) -> None:
-        """Refuse agents that cannot meet."""
-        if len(self.agents) < 2:
-            raise AgentError("a tournament needs at least two agents")
-        for spec in self.agents:
-            if self.agents.count(spec) > 1:
-                raise AgentError(f"agent {spec!r} comes twice")
-        if self.anchor and self.anchor not in self.agents:
-            raise AgentError(f"the anchor {self.anchor!r} is none of the agents")
-
-    @property
-    def rule_set(self) -> RuleSet:
-        """The rules that are played."""
-        return rules_of(self.rules)
-
-
-@dataclass(frozen=True)
-class Tournament:
-    """All games of a tournament.
-
-    Attributes:
-        matches: one for each pairing, the first agent being the earlier one.
-    """
-
-    config: TournamentConfig
-    matches: tuple[MatchResult, ...]
-
-    @cached_property
-    def ratings(self) -> Ratings:
-        """Ratings, payoffs and the mixture of agents."""
-        anchor = self.config.anchor or self.config.agents[0]
-        return rate(self.config.agents, [Pairing.of(match) for match in self.matches], anchor)
-
-    @property
-    def ranking(self) -> tuple[str, ...]:
-        """Agents by rating, the best first."""
-        return self.ratings.agents
-
-    def overall(self, agent: str) -> Estimate:
-        """Mean score of ``agent`` against all it met, bootstrapped over the deals they shared."""
-        return estimate(self.deal_scores(agent))
-
-    def deal_scores(self, agent: str) -> NDArray[np.float32]:
-        """Mean score of ``agent`` on each deal against all it met, float32 [pairs]."""
-        scores = [sign * match.pair_scores for _, match, sign in self.met(agent)]
-        means: NDArray[np.float32] = np.mean(scores, axis=0)
-        return means
-
-    def forfeits(self, agent: str) -> dict[str, int]:
-        """How many games an agent could not go on with, by the kind of its fault."""
-        kinds = [f.kind for match in self.matches for f in match.forfeits if f.agent == agent]
-        return {kind: kinds.count(kind) for kind in sorted(set(kinds))}
-
-    def met(self, agent: str) -> Iterator[tuple[str, MatchResult, int]]:
-        """Whom an agent met, the match, and 1, or -1 where the agent is the match's second."""
-        for match in self.matches:
-            if agent in (match.first, match.second):
-                first = agent == match.first
-                yield (match.second if first else match.first), match, 1 if first else -1
 
 
 def play_tournament(
@@ -156,53 +47,31 @@ def play_tournament(
         LedgerError: the tournament in ``out`` is another one, or there is one in the way.
         OptionError: there is no such backend, or no worker.
     """
-    check_backend(workers, backend)
     out.mkdir(parents=True, exist_ok=True)
-    for spec in config.agents:
-        check_starts(spec, config.rule_set, config.limits)
+    setting = Setting(config.agents, config.rule_set, config.seed, config.records, config.limits)
+    setting = prepared(setting, workers, backend)
     path = out / LEDGER
     if path.exists() and overwrite:
         path.unlink()
     if path.exists() and not resume:
         raise LedgerError(f"{path} exists: give another --out, --resume or --overwrite")
-    ledger = Ledger(path, _head(config))
-    meetings = pairings(config.format, len(config.agents), config.rungs)
-    todo = parts(meetings, config.pairs, config.part)
-    _play(config, ledger, [part for part in todo if part not in ledger.played], workers, backend)
-    matches = (
-        join([ledger.played[part] for part in todo if part[:2] == meeting]) for meeting in meetings
+    ledger = Ledger(path, _head(config, setting))
+    todo = parts(
+        pairings(config.format, len(config.agents), config.rungs), config.pairs, config.part
     )
-    return Tournament(config, tuple(matches))
-
-
-def _play(
-    config: TournamentConfig, ledger: Ledger, todo: list[Part], workers: int, backend: Backend
-) -> None:
-    setting = Setting(config.agents, config.rule_set, config.seed, config.records, config.limits)
+    left = [part for part in todo if part not in ledger.played]
     done = sum(part.stop - part.start for part in ledger.played)
-    left = sum(part.stop - part.start for part in todo)
-    with tqdm(total=2 * (done + left), initial=2 * done, unit=" games", unit_scale=True) as bar:
-        for part, result in play_parts(setting, todo, workers, backend):
-            ledger.add(part, result)
-            bar.update(2 * (part.stop - part.start))
+    for part, result in play_all(setting, left, workers, backend, done):
+        ledger.add(part, result)
+    return Tournament(config, by_pairing(todo, ledger.played))
 
 
-def _head(config: TournamentConfig) -> dict[str, Any]:
+def _head(config: TournamentConfig, setting: Setting) -> dict[str, Any]:
     """What a ledger is of: all that its results depend on, as JSON has it."""
-    paths = {
-        spec: getattr(make_agent(spec), "path", None) for spec in config.agents if is_ours(spec)
-    }
-    files = {spec: _digest(Path(path)) for spec, path in paths.items() if path}
-    values = asdict(config) | {"rules": config.rule_set.to_dict()}
-    head: dict[str, Any] = json.loads(
-        json.dumps({"version": __version__, **values, "files": files})
-    )
+    values = asdict(config) | {"rules": setting.rules.to_dict(), "files": dict(setting.files)}
+    del values["anchor"]  # which changes no game
+    head: dict[str, Any] = json.loads(json.dumps({"version": __version__, **values}))
     return head
-
-
-def _digest(path: Path) -> str:
-    """Of a checkpoint, which may change while its path stays the same."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _config(options: argparse.Namespace) -> TournamentConfig:
@@ -217,8 +86,9 @@ def _config(options: argparse.Namespace) -> TournamentConfig:
     return checked({"agents": options.agents, **given}, TournamentConfig, "arguments")
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Command line; returns the exit status."""
+@command
+def main(arguments: list[str] | None = None) -> None:
+    """Command line."""
     parser = argparse.ArgumentParser(prog="python -m training.tournament", description=__doc__)
     parser.add_argument(
         "agents",
@@ -243,20 +113,15 @@ def main(arguments: list[str] | None = None) -> int:
     earlier.add_argument("--resume", action="store_true", help="go on with the tournament in --out")
     earlier.add_argument("--overwrite", action="store_true", help="replace the one in --out")
     options = parser.parse_args(arguments)
-    try:
-        tournament = play_tournament(
-            _config(options), options.out, options.workers, options.backend, options.resume,
-            options.overwrite,
-        )  # fmt: skip
-        paths = write_report(tournament, options.out)
-        paths += [write_curves(tournament, options.out)] if options.tensorboard else []
-    except (ConquianError, OSError, MemoryError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    tournament = play_tournament(
+        _config(options), options.out, options.workers, options.backend, options.resume,
+        options.overwrite,
+    )  # fmt: skip
+    paths = write_report(tournament, options.out)
+    paths += [write_curves(tournament, options.out)] if options.tensorboard else []
     print_report(tournament)
     for path in paths:
         print(f"report: {path}")
-    return 0
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from torch.utils.tensorboard import SummaryWriter
 from tqdm import tqdm
 
 from agents.checkpoint import Checkpoint, save
-from conquian_env.errors import ConquianError
+from training.command import StoppedError, command
 from training.config import Config, load_config
 from training.ppo import Losses
 from training.ranks import Ranks, joined
@@ -49,11 +49,6 @@ METRICS = {
 }
 POLICY, BEST, STATE = "policy.pt", "best.pt", "state.pt"
 ALONE = Ranks()
-STOPPED = 130  # the exit status of what Ctrl-C ended
-
-
-class StoppedError(ConquianError):
-    """A run that was asked to stop has saved and left."""
 
 
 def train(
@@ -100,7 +95,7 @@ def train(
                 raise DivergedError(f"{error}; the last good checkpoint: {kept}") from None
             stop = ranks.sum(torch.tensor(float(asked.is_set()))) > 0
             ended = run.decisions >= config.decisions
-            due = run.updates % config.evaluation.every == 0 and not stop
+            due = run.updates % config.evaluation.every == 0
             if ranks.rank == 0 and (due or ended):
                 metrics |= _evaluate(run, out)
             log.write(metrics)
@@ -223,8 +218,9 @@ class _Log:
         self.bar.set_postfix(entropy | self.scores, refresh=False)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Command line; returns the exit status."""
+@command
+def main(arguments: list[str] | None = None) -> None:
+    """Command line."""
     parser = argparse.ArgumentParser(prog="python -m training.train", description=__doc__)
     parser.add_argument("config", type=Path, help="a TOML file, see configs/")
     parser.add_argument("--out", type=Path, help="folder for the results (default runs/NAME)")
@@ -232,21 +228,13 @@ def main(arguments: list[str] | None = None) -> int:
     earlier.add_argument("--overwrite", action="store_true", help="replace an earlier run")
     earlier.add_argument("--resume", action="store_true", help="go on with an earlier run")
     options = parser.parse_args(arguments)
-    try:
-        config = load_config(options.config)
-        out = options.out or Path("runs") / options.config.stem
-        with joined(config.device) as ranks:
-            path = train(config, out, options.resume, options.overwrite, ranks)
-    except StoppedError as stopped:
-        print(f"\n{stopped}", file=sys.stderr)
-        return STOPPED
-    except (ConquianError, OSError, MemoryError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    config = load_config(options.config)
+    out = options.out or Path("runs") / options.config.stem
+    with joined(config.device) as ranks:
+        path = train(config, out, options.resume, options.overwrite, ranks)
     if ranks.rank == 0:
         print(f"checkpoint: {path}")
         print(f"curves:     tensorboard --logdir {out}")
-    return 0
 
 
 if __name__ == "__main__":

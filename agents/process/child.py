@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 from agents.process.wire import Reply, parse_reply
+from conquian_env.errors import shown
 
 WARDEN = Path(__file__).with_name("warden.py")
 INSIDE = ("-P", "-u", "-X", "faulthandler", "-m", "agents.process.inside")
@@ -67,6 +68,12 @@ class Log:
         read = os.read(self.descriptor, READ_BYTES)
         self.last = (self.last + read)[-LOG_BYTES:]
         return bool(read)
+
+    def drain(self) -> None:
+        """Take what is there, and what is printed meanwhile, up to a bound."""
+        with suppress(BlockingIOError):
+            for _ in range(LOG_READS):
+                self.read()
 
 
 class Child:
@@ -161,7 +168,9 @@ class Child:
         with suppress(ValueError):
             number = -code if code < 0 else code - 128
             return f"its process was killed by {signal.Signals(number).name}"
-        return f"its process ended with status {code}"
+        self.log.drain()
+        *_, last = ["", *filter(None, map(str.strip, str(self.log).splitlines()))]
+        return f"its process ended with status {code}" + (f" after {shown(last)}" if last else "")
 
 
 def _harmless(letter: str) -> str:
@@ -182,9 +191,7 @@ def _stop(process: "subprocess.Popen[bytes]", log: Log, requests: int, replies: 
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    with suppress(BlockingIOError):
-        for _ in range(LOG_READS):
-            log.read()
+    log.drain()
     _close(replies, log.descriptor)
 
 

@@ -37,24 +37,20 @@ class FaultError(AgentError):
         agent: its spec.
         fault: in what way.
         text: one line that says it.
-        rows: int64 [k], the decisions to blame: those with an illegal action, or all of the call.
-        log: the last that the process printed.
     """
 
-    def __init__(
-        self, agent: str, fault: Fault, text: str, rows: NDArray[np.int64], log: str = ""
-    ) -> None:
-        super().__init__(agent, fault, text, rows, log)  # all of them, so that it can be pickled
-        self.agent, self.fault, self.text, self.rows, self.log = agent, fault, text, rows, log
+    def __init__(self, agent: str, fault: Fault, text: str) -> None:
+        super().__init__(agent, fault, text)  # all of them, so that it can be pickled
+        self.agent, self.fault, self.text = agent, fault, text
 
     def __str__(self) -> str:
         return f"agent {self.agent}: {self.text}"
 
 
 class _Broken(Exception):  # noqa: N818  # a fault before it is known whose it is
-    def __init__(self, fault: Fault, text: str, rows: NDArray[np.int64] | None = None) -> None:
+    def __init__(self, fault: Fault, text: str) -> None:
         super().__init__(text)
-        self.fault, self.rows = fault, rows
+        self.fault = fault
 
 
 REPLIES = {
@@ -73,8 +69,8 @@ class ProcessAgent:
     its own. It is never asked to end but killed, with every process that it started; so it is when
     this process ends in any way, ``kill -9`` included.
 
-    After a fault the next ``act`` starts it anew, ``restarts`` times at most; from then on every
-    ``act`` fails at once.
+    After a fault, or when it was to ``forget``, the next ``act`` starts it anew; after more than
+    ``restarts`` faults every ``act`` fails at once.
 
     What this is no protection from: it is no sandbox. The agent runs as the same user, and may read
     the file system (so keep a tournament's seed and results out of what it can guess the name of)
@@ -93,7 +89,7 @@ class ProcessAgent:
             (RLIMIT_DATA: the address space that RLIMIT_AS counts is more than twice that with
             torch, most of it files of libraries). Memory that is shared does not count.
         threads: of the numeric libraries, by the usual environment variables; None leaves them.
-        restarts: how often it is started again after a fault.
+        restarts: how many faults it may have and still be started again.
 
     Attributes:
         faults: the FaultErrors so far.
@@ -126,11 +122,11 @@ class ProcessAgent:
         self.faults: list[FaultError] = []
         self._child: Child | None = None
         self._closed, self._spare = False, 0.0
-        self._start(0)
+        self._start()
 
     @property
     def running(self) -> bool:
-        """There is a process: not after a fault, until the next ``act``, and not when closed."""
+        """There is a process: not from a fault to the next ``act``, nor when closed."""
         return self._child is not None and self._child.stop.alive
 
     @property
@@ -153,24 +149,22 @@ class ProcessAgent:
         self._check_open()
         n = len(views)
         if not self.running:
-            self._recover(n)
+            self._recover()
         seconds, self._spare = n * self.move_seconds + GRACE + self._spare, 0.0
-        with self._killing(n):
+        with self._killing():
             body = self._ask(request(views), Reply.ACTIONS, 8 * n, seconds)
             return _judged(body, views.mask)
 
-    def restart(self) -> None:
-        """Start it anew, so that it remembers nothing but what it wrote to files.
+    def forget(self) -> None:
+        """End its process, so that the next ``act`` asks one that remembers nothing but files.
 
         Between the two games of a deal, say, of which it saw the hands in the first.
 
         Raises:
-            FaultError: it could not be started.
             AgentError: it is closed.
         """
         self._check_open()
         self._kill()
-        self._start(0)
 
     def close(self) -> None:
         """Kill the process for good."""
@@ -187,17 +181,17 @@ class ProcessAgent:
         if self._closed:
             raise AgentError(f"agent {self.spec} is closed")
 
-    def _recover(self, n: int) -> None:
-        """Start a process after a fault, for a call of n decisions, unless there were too many."""
+    def _recover(self) -> None:
+        """Start a process, unless there were too many faults."""
         if len(self.faults) > self.restarts:
             last = self.faults[-1]
             text = f"given up after {len(self.faults)} faults: {last.text}"
-            raise FaultError(self.spec, last.fault, text, np.arange(n), last.log)
-        self._start(n)
+            raise FaultError(self.spec, last.fault, text)
+        self._start()
 
-    def _start(self, n: int) -> None:
+    def _start(self) -> None:
         begun = time.monotonic()
-        with self._killing(n):
+        with self._killing():
             try:
                 self._child = Child(self.spec, self.memory_mb, self.threads)
                 body = self._ask(b"", Reply.READY, MOST_TEXT, self.start_seconds)
@@ -222,15 +216,14 @@ class ProcessAgent:
         return body
 
     @contextmanager
-    def _killing(self, n: int) -> Iterator[None]:
+    def _killing(self) -> Iterator[None]:
         """Kill the process if what is done meanwhile fails: half an exchange is of no use."""
         try:
             yield
         except _Broken as broken:
             self._kill()
-            rows = np.arange(n) if broken.rows is None else broken.rows
             text = str(broken).removeprefix(f"agent {self.spec}: ")
-            self.faults.append(FaultError(self.spec, broken.fault, text, rows, self.log))
+            self.faults.append(FaultError(self.spec, broken.fault, text))
             raise self.faults[-1] from None
         except BaseException:
             self._kill()
@@ -259,5 +252,5 @@ def _judged(body: bytes, mask: NDArray[np.bool_]) -> NDArray[np.int64]:
     rows = np.flatnonzero(~are_legal(actions, mask))
     if len(rows):
         text = f"action {actions[rows[0]]} is not legal in row {rows[0]}"
-        raise _Broken(Fault.ILLEGAL, text, rows)
+        raise _Broken(Fault.ILLEGAL, text)
     return actions.copy()
