@@ -35,6 +35,7 @@ docs: $(VENV)/docs
 $(VENV)/train $(VENV)/dev $(VENV)/bench $(VENV)/docs: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.11")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing, which takes a few minutes"
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[$(@F)]'
 	touch $@
 
