@@ -372,7 +372,7 @@ def test_the_choices_of_agents_fit_and_names_are_whole(
 def test_two_classes_of_one_name_keep_their_modules(open_tab: Any) -> None:
     played = record("classic")
     name = action_name(played.actions[0])
-    agents = dict.fromkeys(("one:Mine", "two:Mine", "three.x:Other"), {name: 0.5})
+    agents = {agent: {name: 0.5} for agent in ("one:Mine", "two:Mine", "three.x:Other")}
     notes = ({"agents": agents},) * len(played.actions)
     page = open_tab(to_html([replace(played, notes=notes)])).page
     names = page.locator(".played .share bdi").all_inner_texts()
