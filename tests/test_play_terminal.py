@@ -292,8 +292,12 @@ def test_a_card_alone_with_two_uses_asks_which() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--against", "nobody"], "unknown agent 'nobody'"),
-        (["--hints", "nobody"], "unknown agent 'nobody'"),
+        (["--against", "nobody"], "error: agent nobody: unknown agent 'nobody': known are random,"),
+        (["--hints", "nobody"], "error: agent nobody: unknown agent 'nobody': known are random,"),
+        (
+            ["--against", "tests.rogues:Nope"],
+            "error: agent tests.rogues:Nope: module 'tests.rogues' has no attribute 'Nope'\n",
+        ),
         (["--rules", "chess"], "chess"),
         (["--seed", "-1"], "seed"),
         (["--deal", "3"], "--deal needs --seed"),
