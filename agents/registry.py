@@ -48,7 +48,7 @@ def make_agent(spec: str) -> Agent:
         raise AgentError(f"agent {spec!r}: {error}") from error
     agent = factory(*arguments.args, **arguments.kwargs)
     if not isinstance(agent, Agent):
-        raise AgentError(f"agent {spec!r} has no act(views)")
+        raise AgentError(f"agent {spec!r}: it has no act(views)")
     return agent
 
 

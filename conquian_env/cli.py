@@ -147,6 +147,7 @@ def _show_records(options: argparse.Namespace) -> None:
     if page.resolve() == Path(options.file).resolve():
         raise OptionError(f"{page}: the page would take the place of the records")
     write_whole(page, [to_html(_records(options), seat)])
+    print(f"replay: {page}")
 
 
 def _game(options: argparse.Namespace) -> Game:

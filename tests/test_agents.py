@@ -197,7 +197,7 @@ def test_make_agent_by_dotted_name():
         ("nobody", "unknown agent 'nobody'"),
         ("tests.test_agents:Nobody", "'tests.test_agents:Nobody'"),
         ("no.such.module:X", "'no.such.module:X'"),
-        ("tests.test_agents:NoAct", "'tests.test_agents:NoAct' has no act"),
+        ("tests.test_agents:NoAct", "agent 'tests.test_agents:NoAct': it has no act"),
         (":X", "':X'"),
         (".x:Y", "'.x:Y'"),
         ("greedy:worlds=3", "'greedy:worlds=3'"),

@@ -39,7 +39,7 @@ class Other(Broken):
 
 def played(rules: str, seed: int) -> GameRecord:
     start = Game(rules, seed=seed)
-    return GameRecord.of(start, random_actions(start, seed, eager=True))
+    return GameRecord.of(start, random_actions(start, seed, eager=True), ("greedy", "x:y"))
 
 
 @pytest.mark.parametrize("rules", ["nano", "classic", "mexican"])
@@ -87,7 +87,7 @@ def test_a_mistake_is_found_and_the_worst_comes_first() -> None:
         game.apply(actions[-1])
     seat = game.actor
     actions.append((min if seat == 0 else max)(values, key=values.get))
-    annotated = Analyst(worlds=40).annotate(GameRecord.of(start, actions))
+    annotated = Analyst(worlds=40).annotate(GameRecord.of(start, actions, ("a\nb", "me:Mine")))
     last = annotated.notes[-1]
     assert last["values"][action_name(actions[-1])] != last["value"]
     losses = [float(line.split("gives away ")[1].split()[0]) for line in mistakes(annotated)]
@@ -95,11 +95,17 @@ def test_a_mistake_is_found_and_the_worst_comes_first() -> None:
     assert min(losses, default=1.0) >= MISTAKE
     quiet = ({},) * (len(actions) - 1)
     (line,) = mistakes(replace(annotated, notes=(*quiet, last | {"loss": 0.5})))
-    assert line.startswith(f"ply {len(actions)}, seat {seat}: {action_name(actions[-1])} gives")
+    name, who = action_name(actions[-1]), ("a%0Ab", "me:Mine")[seat]
+    assert line.startswith(f"ply {len(actions)}, seat {seat} ({who}): {name} gives away 0.50 on")
     sign = 1 if seat == 0 else -1
-    worth, best = sign * last["values"][action_name(actions[-1])], sign * last["value"]
+    worth, best = sign * last["values"][name], sign * last["value"]
     assert worth < best
-    assert line.endswith(f"cards open, {worth} instead of {best}")
+    ends = {1: "won", 0: "drawn", -1: "lost"}
+    assert line.endswith(f" is better); with open cards {ends[worth]} instead of {ends[best]}")
+    for opened in (last["value"], None):  # as good as the best, or not known
+        same = last | {"loss": 0.5, "values": last["values"] | {name: opened}}
+        (line,) = mistakes(replace(annotated, notes=(*quiet, same)))
+        assert line.endswith(" is better)")
     assert not list(mistakes(replace(annotated, notes=(*quiet, last | {"loss": 0.05}))))
 
 
@@ -107,7 +113,11 @@ def test_the_command_writes_the_notes(tmp_path: Path, capsys: pytest.CaptureFixt
     path = tmp_path / "games.jsonl"
     write_records(path, [played("nano", 1), played("nano", 2)])
     assert main([str(path), "--worlds", "3", "--out", str(tmp_path / "out.jsonl")]) == 0
-    assert "line 2: nano seed=2" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "line 2: nano seed=2" in said.out
+    assert said.out.endswith(f"annotated: {tmp_path / 'out.jsonl'}\n")
+    actions = sum(len(record.actions) for record in read_records(path))
+    assert f"{actions}/{actions}" in said.err
     assert all(record.notes for record in read_records(tmp_path / "out.jsonl"))
     assert not any(record.notes for record in read_records(path))
     assert main([str(path), "--worlds", "3"]) == 0

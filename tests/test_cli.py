@@ -125,7 +125,7 @@ def test_show_writes_a_page(games: Path, tmp_path: Path, capsys: Printed) -> Non
     assert page.read_text() == to_html(records)
     assert main(["show", str(games), "--line", "2", "--html", str(page), "--seat", "1"]) == 0
     assert page.read_text() == to_html(records[1:], 1)
-    assert capsys.readouterr().out == ""
+    assert capsys.readouterr().out == f"replay: {page}\n" * 2
     assert sorted(tmp_path.iterdir()) == [games, page]
 
 

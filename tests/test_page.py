@@ -13,6 +13,7 @@ import pytest
 import training.page
 from conquian_env import Game, GameRecord
 from conquian_env.actions import action_name
+from conquian_env.cli import main
 from conquian_env.record import read_record, replay
 from tests.playing import random_actions
 from training.charts import Axis, Course, histogram
@@ -228,6 +229,15 @@ def test_games_that_are_left_out_keep_the_numbers_of_their_lines(
         assert (f"replay games.jsonl --line {line}" in text) == (line in lines)
 
 
+def test_the_page_says_how_to_look_at_the_games(tmp_path: Path) -> None:
+    write_report(tournament(), tmp_path)
+    said = "python -m conquian_env show games.jsonl --html replay.html"
+    assert said in Page((tmp_path / "tournament.html").read_text()).text
+    _, _, _, *words = said.replace("games.jsonl", str(tmp_path / "games.jsonl")).split()
+    assert main([*words[:-1], str(tmp_path / "replay.html")]) == 0
+    assert "</html>" in (tmp_path / "replay.html").read_text()
+
+
 def test_a_game_that_was_broken_off_has_no_winner() -> None:
     start = Game("classic", seed=1)
     cut = GameRecord.of(start, random_actions(start, 1)[:4], ("a", "b"))
@@ -344,6 +354,16 @@ def test_a_histogram_counts_everything_once(low: int, high: int) -> None:
 
 
 # --- in a browser ---
+
+
+@pytest.mark.parametrize("width", [1200, 1300, 1600])
+def test_tables_fit_a_wide_screen(browser: Any, tmp_path: Path, width: int) -> None:
+    write_report(tournament(), tmp_path)
+    view = browser.new_page(viewport={"width": width, "height": 800})
+    view.goto((tmp_path / "tournament.html").as_uri())
+    for box in view.locator(".scroll").all():
+        assert box.evaluate("box => box.scrollWidth - box.clientWidth") == 0
+    view.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from agents import make_agent
-from conquian_env import Game, RuleSet, View, Views, action_name, card_name
+from conquian_env import Game, RuleSet, View, Views, action_name, card_name, parse_action
 from conquian_env.errors import ConquianError, IllegalActionError, OptionError
 from conquian_env.record import read_records, replay
 from conquian_env.viewer import to_html
@@ -177,6 +177,22 @@ def test_what_is_not_legal_changes_nothing() -> None:
         assert (game.record(), game.view) == before
 
 
+@pytest.mark.parametrize(
+    ("actions", "said"),
+    [
+        (["lay 3S"], "lay 3S: not in phase offered; answer the face-up card first"),
+        (["take", "lay QS"], "lay QS: QS is not in your hand"),
+        (["take", "take"], "take: you have taken a card and must lay or discard"),
+        (["take", "lay 7H"], "lay 7H: no legal table of yours holds 7H"),
+        (["force"], "force: there is nothing to force in phase offered"),
+    ],
+)
+def test_why_something_is_not_legal_is_said_to_the_person(actions: list[str], said: str) -> None:
+    with pytest.raises(IllegalActionError) as caught:
+        session(seed=1).choose(*map(parse_action, actions))
+    assert str(caught.value) == said
+
+
 def test_a_take_may_be_played_in_one_go() -> None:
     one, other = session(seed=1), session(seed=1)
     one.choose(1)
@@ -303,6 +319,13 @@ def test_an_agent_that_fails_ends_the_game_which_is_kept(
         game.choose(0)
     assert game.save() == 1
     assert read_records(tmp_path / "games.jsonl")[0].outcome is None
+
+
+def test_a_game_without_an_adviser_has_no_hints() -> None:
+    game = session(seed=1, adviser=None)
+    assert game.hinted == {}
+    with pytest.raises(OptionError, match="no hints in this game"):
+        game.hint()
 
 
 def test_an_adviser_that_fails_gives_no_hint_and_changes_nothing() -> None:

@@ -128,7 +128,9 @@ def test_a_game_is_played_to_its_end(tmp_path: Path) -> None:
     assert record.outcome is not None
     shown = ESCAPE.sub("", text)
     assert "greedy held" in shown
-    assert {0: "A draw", 1: "You win", -1: "greedy wins"}[int(record.returns[0])] in shown
+    end = {0: "A draw", 1: "You win", -1: "greedy wins"}[int(record.returns[0])]
+    assert shown.count(end) == 1
+    assert 0 < shown.find("seed 1, deal 0\r\n") < shown.find("saved: mine.jsonl, line 1\r\n")
     assert "python -m conquian_env show mine.jsonl --line 1 --html game.html" in shown
     assert "Traceback" not in shown
 
@@ -178,9 +180,11 @@ def test_wrong_input_says_what_is_possible_and_changes_nothing(tmp_path: Path) -
             assert "1 pass" in answer, wrong
             assert "Traceback" not in answer
         assert "help" in person.type("?")
+        assert "'dance' is nothing that can be done (type help)" in person.type("dance")
         assert "pass 50%, take 50%" in person.type("hint")
         assert "there is nothing to undo" in person.type("undo")
         assert "K♣ K♦ K♥" in person.type("take lay K♣")
+        assert "lay Q♠: Q♠ is not in your hand" in person.type("lay qs")
         assert "Take K♥?" in person.type("undo")
         status, _ = person.end("q\n")
     assert status == 0
@@ -194,6 +198,36 @@ def test_a_terminal_without_the_signs_of_suits_has_letters(tmp_path: Path) -> No
         assert start.isascii()
         assert "Take KH?" in start
         assert "KC KD KH" in person.type("take lay KC")
+
+
+def test_a_hint_that_is_certain_has_no_percentage(tmp_path: Path) -> None:
+    with typist(tmp_path, "--hints", "greedy", NO_COLOR="1") as person:
+        person.read()
+        assert person.type("hint").splitlines()[-2].strip() == "greedy would: take"
+
+
+def test_a_game_may_have_no_hints(tmp_path: Path) -> None:
+    with typist(tmp_path, "--hints", "none") as person:
+        person.read()
+        assert "there are no hints in this game" in person.type("hint")
+
+
+def test_answers_from_a_file_stand_at_their_prompts(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "training.play", "--seed", "1", "--seat", "0"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        input="hint\ndance\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    prompts = [i for i, line in enumerate(lines) if line.startswith(">")]
+    assert [lines[i] for i in prompts] == ["> hint", "> dance", "> "]
+    said = [lines[i + 1] for i in prompts]
+    assert said[0].startswith("  expert would: ")
+    assert said[1:] == ["'dance' is nothing that can be done (type help)", "end of input"]
 
 
 # --- what is typed ---
@@ -258,8 +292,12 @@ def test_a_card_alone_with_two_uses_asks_which() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--against", "nobody"], "unknown agent 'nobody'"),
-        (["--hints", "nobody"], "unknown agent 'nobody'"),
+        (["--against", "nobody"], "error: agent nobody: unknown agent 'nobody': known are random,"),
+        (["--hints", "nobody"], "error: agent nobody: unknown agent 'nobody': known are random,"),
+        (
+            ["--against", "tests.rogues:Nope"],
+            "error: agent tests.rogues:Nope: module 'tests.rogues' has no attribute 'Nope'\n",
+        ),
         (["--rules", "chess"], "chess"),
         (["--seed", "-1"], "seed"),
         (["--deal", "3"], "--deal needs --seed"),

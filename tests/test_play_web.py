@@ -320,6 +320,11 @@ def test_a_port_in_use_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str
 # --- in a browser ---
 
 
+def lettered(words: str) -> str:
+    """Words of the page with letters for the signs of suits."""
+    return words.replace("\ufe0e", "").translate(str.maketrans("♣♦♥♠", "CDHS"))
+
+
 class Tab:
     """A page of a game.
 
@@ -372,7 +377,7 @@ class Tab:
             "(document.querySelectorAll('body > svg').forEach(s => s.remove()),"
             "document.documentElement.outerHTML)"
         )
-        return {*drawn, *CARD.findall(source)} - {"back"}
+        return {*drawn, *CARD.findall(lettered(source))} - {"back"}
 
     def fits(self) -> bool:
         return bool(self.page.evaluate("document.documentElement.scrollWidth") <= self.width)
@@ -438,12 +443,50 @@ def test_games_are_lost_won_and_drawn_and_nothing_hidden_is_told(
         tab.close()
 
 
+def test_cards_have_the_signs_of_suits_in_words_and_what_is_certain_no_number(
+    browser: Any, tmp_path: Path
+) -> None:
+    with server(tmp_path, "--seed", "1") as (address, _):
+        tab = Tab(browser, address)
+        for place in ("#news", "#story > ol", ".turn"):
+            words = tab.page.locator(place).text_content()
+            assert "K♥\ufe0e" in words
+            assert not CARD.search(words)
+        tab.page.locator("#hint").click()
+        tab.page.wait_for_selector("#advice p")
+        assert tab.page.locator("#advice").inner_text().split() == ["greedy", "would", "take"]
+        for _ in tab.play():
+            pass
+        thoughts = tab.page.locator("#thoughts").inner_text()
+        assert "%" not in thoughts
+        assert not CARD.search(thoughts)
+        tab.close()
+
+
+def test_without_hints_there_is_no_button_for_them(browser: Any, tmp_path: Path) -> None:
+    with server(tmp_path, "--seed", "1", "--hints", "none") as (address, _):
+        tab = Tab(browser, address)
+        assert tab.page.locator("#hint").is_hidden()
+        tab.page.keyboard.press("h")
+        assert tab.page.locator("#advice").text_content() == ""
+        tab.close()
+
+
+def test_a_chance_has_a_number(browser: Any, tmp_path: Path) -> None:
+    with server(tmp_path, "--seed", "1", "--hints", "random") as (address, _):
+        tab = Tab(browser, address)
+        tab.page.locator("#hint").click()
+        tab.page.wait_for_selector("#advice li")
+        assert tab.page.locator("#advice li").all_inner_texts() == ["pass\n50 %", "take\n50 %"]
+        tab.close()
+
+
 def test_the_keyboard_alone_plays_a_game(browser: Any, tmp_path: Path) -> None:
     with server(tmp_path, "--seed", str(SEED), "--deal", str(DEAL + 1)) as (address, _):
         tab = Tab(browser, address)
         keys = tab.page.keyboard
         keys.press("h")
-        tab.page.wait_for_selector("#advice li")
+        tab.page.wait_for_selector("#advice p")
         while actions := tab.actions:
             if actions[-1] == 1:
                 keys.press("t")
@@ -477,13 +520,14 @@ def test_cards_are_dragged(browser: Any, tmp_path: Path) -> None:
         drag(f"{place('face-up')} .card", place("dead"))  # nowhere: nothing happens
         assert tab.actions == [0, 1]
         for source, target, words in (
-            (f"{place('face-up')} .card", place("own-table"), "took KH"),
-            (".slot[data-card=KC] .card", place("own-table"), "laid KC"),
-            (".slot[data-card='7H'] .card", place("face-up"), "discarded 7H"),
+            (f"{place('face-up')} .card", place("own-table"), "took K♥"),
+            (".slot[data-card=KC] .card", place("own-table"), "laid K♣"),
+            (".slot[data-card='7H'] .card", place("face-up"), "discarded 7♥"),
         ):
             drag(source, target)
             tab.page.wait_for_function(
-                "words => document.getElementById('news').textContent.includes(words)", arg=words
+                "words => document.getElementById('news').textContent.includes(words)",
+                arg=words,
             )
             tab.settled()
         tab.close()
@@ -508,7 +552,7 @@ def test_a_double_click_plays_one_action(browser: Any, tmp_path: Path) -> None:
         tab = Tab(browser, address)
         tab.page.locator("[data-verb=take]").dblclick()
         tab.settled()
-        assert tab.page.locator("#story li").last.text_content() == "You took KH"
+        assert lettered(tab.page.locator("#story li").last.text_content()) == "You took KH"
         tab.close()
 
 

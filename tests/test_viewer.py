@@ -319,22 +319,79 @@ def test_an_annotated_record_shows_what_was_found(open_tab: Any) -> None:
 
     rows = {
         name: [signed(mean, 2), signed(sign * note["values"][name], 0)]
-        + [f"{100 * note['agents'][agent][name]:.0f} %" for agent in ("greedy", "random")]
         for name, mean in note["means"].items()
     }
     drawn = tab.page.locator("#notes tbody tr")
     for row in drawn.all():
-        cells = [text.strip() for text in row.locator("td").all_inner_texts()]
-        assert cells == rows.pop(row.get_attribute("data-action"))
-        share = float(cells[-1].split()[0]) / 100
-        cell, bar = (row.locator(f"td:last-child{part}").bounding_box() for part in ("", " .bar"))
-        assert bar["width"] / cell["width"] == pytest.approx(share, abs=0.06)
+        action = row.get_attribute("data-action")
+        assert row.locator("td:not(.agents)").all_inner_texts() == rows.pop(action)
+        shares = {agent: note["agents"][agent][action] for agent in ("greedy", "random")}
+        likely = {agent: share for agent, share in shares.items() if share}
+        lines = row.locator(".share").all()
+        for line, (agent, share) in zip(lines, likely.items(), strict=True):
+            assert line.inner_text().split("\n") == [agent, f"{100 * share:.0f} %"]
+            whole, bar = line.bounding_box(), line.locator(".bar").bounding_box()
+            assert bar["width"] / whole["width"] == pytest.approx(share, abs=0.01)
     assert not rows
     done = tab.page.locator("#notes tr.played")
     assert done.get_attribute("data-action") == action_name(played.actions[ply])
     assert "Gives away 0.25" in tab.page.locator("#notes").inner_text()
     badge = tab.page.locator("#plies button").nth(ply + 1).locator(".mistake")
     assert badge.inner_text() == "−0.25"
+
+
+MANY = ("greedy", "expert", "magpie:Magpie", "ppo:runs/demo/policy.pt", "rollout:worlds=20")
+SHORT = ("greedy", "expert", "Magpie", *MANY[3:])
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5])
+def test_the_choices_of_agents_fit_and_names_are_whole(
+    open_tab: Any, count: int, width: int
+) -> None:
+    played = noted(record("classic"))
+    shares = [note["agents"]["even"] for note in played.notes]
+    notes = [
+        note | {"agents": dict.fromkeys(MANY[:count], share)}
+        for note, share in zip(played.notes, shares, strict=True)
+    ]
+    ply = max(range(len(shares)), key=lambda i: len(shares[i]))
+    tab = open_tab(to_html([replace(played, notes=tuple(notes))]), width=width)
+    tab.page.locator("#plies button").nth(ply).click()
+    box = tab.page.locator("#notes .scroll")
+    assert box.evaluate("box => box.scrollWidth <= box.clientWidth")
+    names = box.locator(".share bdi").all()
+    assert len(names) == count * len(shares[ply]) > count
+    for i, name in enumerate(names):
+        assert name.inner_text() == SHORT[i % count]
+        assert name.get_attribute("title") == MANY[i % count]
+        if SHORT[i % count].isalpha():  # others may be broken where they have parts
+            assert name.bounding_box()["height"] < 30
+
+
+def test_two_classes_of_one_name_keep_their_modules(open_tab: Any) -> None:
+    played = record("classic")
+    name = action_name(played.actions[0])
+    agents = {agent: {name: 0.5} for agent in ("one:Mine", "two:Mine", "three.x:Other")}
+    notes = ({"agents": agents},) * len(played.actions)
+    page = open_tab(to_html([replace(played, notes=notes)])).page
+    names = page.locator(".played .share bdi").all_inner_texts()
+    assert names == ["one:Mine", "two:Mine", "Other"]
+
+
+def test_what_leaves_no_choice_is_said_so(open_tab: Any) -> None:
+    played = noted(record("classic"))
+    bare = [note if i % 2 else {} for i, note in enumerate(played.notes)]
+    tab = open_tab(to_html([replace(played, notes=tuple(bare))]))
+    for i, game in enumerate(list(replay(played))[:-1]):
+        if i % 2 == 0:
+            forced = len(game.legal_actions()) == 1
+            words = list(plies(played))[i]["words"]
+            said = " (no choice)." if forced else "; nothing is noted of it."
+            assert tab.page.locator("#notes p").all_inner_texts() == [
+                f"Seat {game.actor} {words}{said}"
+            ]
+        tab.press("ArrowRight")
 
 
 def test_a_seat_is_told_nothing_of_the_others_choices_nor_of_open_cards(open_tab: Any) -> None:
@@ -344,7 +401,7 @@ def test_a_seat_is_told_nothing_of_the_others_choices_nor_of_open_cards(open_tab
         text = tab.page.locator("#notes").inner_text()
         if game.actor == 0:
             heads = tab.page.locator("#notes thead th").all_inner_texts()
-            assert heads == ["action", "mean", "even", EVIL]
+            assert heads == ["action", "mean", "who would"]
             assert "Open" not in text
         else:
             assert "What seat 1 can choose is hidden from seat 0." in text
@@ -371,7 +428,7 @@ def test_names_and_notes_stay_harmless(open_tab: Any, width: int) -> None:
     assert page.title().endswith(": Conquian replay")
     assert page.locator("h1 bdi").first.inner_text() == EVIL
     assert EVIL in page.locator("#about").inner_text()
-    assert page.locator("#notes th bdi").nth(1).inner_text() == EVIL
+    assert EVIL in page.locator("#notes .share bdi").all_inner_texts()
     assert page.locator("img").count() == 0
     assert page.locator("script").count() == 3
     assert page.evaluate("document.documentElement.scrollWidth") == width

@@ -12,9 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from agents import Agent, make_agent
 from conquian_env import Game, GameRecord, action_name
@@ -58,13 +60,16 @@ class Analyst:
             OptionError: the rules have no such values.
             AgentError: an agent cannot be asked.
         """
+        return replace(record, notes=tuple(self.notes(record)))
+
+    def notes(self, record: GameRecord) -> Iterator[dict[str, Any]]:
+        """The notes of ``annotate``, each as soon as it is known."""
         solver = Solver(record.rules, self.limit)
         agents = {spec: make_agent(spec) for spec in self.agents}
         for spec, agent in agents.items():
             check_plays(spec, agent, record.rules)
-        decisions = zip(replay(record), record.actions, strict=False)
-        notes = [self._note(game, action, solver, agents) for game, action in decisions]
-        return replace(record, notes=tuple(notes))
+        for game, action in zip(replay(record), record.actions, strict=False):
+            yield self._note(game, action, solver, agents)
 
     def _note(
         self, game: Game, action: int, solver: Solver, agents: dict[str, Agent]
@@ -116,19 +121,22 @@ def mistakes(record: GameRecord) -> Iterator[str]:
     ]
     seats = [game.actor for game in replay(record)]
     for loss, ply in sorted(found, key=lambda pair: (-pair[0], pair[1])):
-        note, name = record.notes[ply], action_name(record.actions[ply])
+        note, seat, name = record.notes[ply], seats[ply], action_name(record.actions[ply])
         means = {other: mean for other, mean in note["means"].items() if mean is not None}
         best = max(means, key=lambda other: means[other])
+        who = quote(record.agents[seat], safe="/:=?,")  # it may be any text
         yield (
-            f"ply {ply + 1}, seat {seats[ply]}: {name} gives away {loss:.2f} on the average "
-            f"({best} is better); cards open, {to_seat(note['values'][name], seats[ply])} "
-            f"instead of {to_seat(note['value'], seats[ply])}"
+            f"ply {ply + 1}, seat {seat} ({who}): {name} gives away {loss:.2f} on the average "
+            f"({best} is better){_opened(note['value'], note['values'][name], seat)}"
         )
 
 
-def to_seat(value: int | None, seat: int) -> str:
-    """A value for seat 0 as the seat sees it."""
-    return "unknown" if value is None else str(value if seat == 0 else -value)
+def _opened(best: int | None, played: int | None, seat: int) -> str:
+    """What an action gave away with open cards, in words; nothing if that is nothing or open."""
+    if best is None or played is None or best == played:
+        return ""
+    sign, ends = 1 if seat == 0 else -1, {1: "won", 0: "drawn", -1: "lost"}
+    return f"; with open cards {ends[sign * played]} instead of {ends[sign * best]}"
 
 
 @command
@@ -151,12 +159,24 @@ def main(arguments: list[str] | None = None) -> None:
     if not out.parent.is_dir():
         raise OptionError(f"{out}: there is no folder {out.parent}")
     annotated = []
-    for number, record in enumerate(records, 1):
-        annotated.append(analyst.annotate(record))
-        print(f"{options.file}, line {number}: {record.heading} | {record.result}")
-        for line in mistakes(annotated[-1]):
-            print(f"  {line}")
+    with tqdm(total=sum(len(record.actions) for record in records), unit=" actions") as bar:
+        for number, record in enumerate(records, 1):
+            annotated.append(_annotated(analyst, record, bar))
+            with bar.external_write_mode():
+                print(f"{options.file}, line {number}: {record.heading} | {record.result}")
+                for line in mistakes(annotated[-1]):
+                    print(f"  {line}")
     write_records(out, annotated)
+    print(f"annotated: {out}")
+
+
+def _annotated(analyst: Analyst, record: GameRecord, bar: "tqdm[None]") -> GameRecord:
+    """An annotated record; each of its actions moves the bar."""
+    notes = list[dict[str, Any]]()
+    for note in analyst.notes(record):
+        notes.append(note)
+        bar.update()
+    return replace(record, notes=tuple(notes))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.agent import Agent
+from agents.agent import Agent, AgentError
 from agents.process.wire import Reply, read_request, reply, text_reply
 from agents.registry import make_agent
 from conquian_env import RuleSet, Views
@@ -25,6 +25,9 @@ def main(arguments: list[str]) -> None:
     with open(requests, "rb") as reading, open(replies, "wb") as writing:
         try:
             agent = make_agent(spec)
+        except AgentError as error:
+            writing.write(text_reply(Reply.REFUSED, str(error).removeprefix(f"agent {spec!r}: ")))
+            return
         except Exception as error:
             writing.write(_raised(error))
             return

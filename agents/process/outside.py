@@ -57,6 +57,7 @@ REPLIES = {
     Reply.RAISED: (Fault.RAISED, "it raised "),
     Reply.ILLEGAL: (Fault.ILLEGAL, ""),
     Reply.MEMORY: (Fault.MEMORY, "it ran out of memory: "),
+    Reply.REFUSED: (Fault.NOT_STARTED, ""),
 }
 
 
@@ -198,6 +199,8 @@ class ProcessAgent:
                 if body:
                     self.rules = RuleSet.from_text(body.decode())
             except (_Broken, OSError, ValueError) as error:
+                if isinstance(error, _Broken) and error.fault == Fault.NOT_STARTED:
+                    raise
                 raise _Broken(Fault.NOT_STARTED, f"could not be started: {error}") from None
         self._spare = max(0.0, begun + self.start_seconds - time.monotonic())
 

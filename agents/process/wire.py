@@ -21,13 +21,17 @@ ARRAYS = tuple(field.name for field in fields(Views) if field.name != "rules")
 
 
 class Reply(IntEnum):
-    """The kinds of replies: READY has the rules as text, ACTIONS int64 [n], the others a text."""
+    """The kinds of replies: READY has the rules as text, ACTIONS int64 [n], the others a text.
+
+    REFUSED is the answer to a spec that names no agent, in ``make_agent``'s own words.
+    """
 
     READY = 0
     ACTIONS = 1
     RAISED = 2
     ILLEGAL = 3
     MEMORY = 4
+    REFUSED = 5
 
 
 def request(views: Views) -> bytes:

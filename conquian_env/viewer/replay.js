@@ -103,9 +103,11 @@ window.addEventListener("error", () => {
     const parts = !ply ? [element("p", {}, "No action is left.")]
       : !sees(ply.seat) ? [element("p", {}, `What seat ${ply.seat} can choose is hidden from seat ${now.seat}.`)]
       : ply.note ? [...summary(ply), ...rows(ply.note)]
-      : [element("p", {}, `Nothing is noted: seat ${ply.seat} ${ply.words}.`)];
+      : [element("p", {}, `Seat ${ply.seat} ${ply.words}${forced(ply) ? " (no choice)" : "; nothing is noted of it"}.`)];
     find("notes").replaceChildren(element("h2", {}, "To come"), ...parts);
   }
+
+  const forced = ({ seat }) => views[seat][now.ply].legal_actions.length === 1;
 
   function summary({ seat, words, note }) {
     const lines = [element("p", {}, `Seat ${seat} ${words}.`)];
@@ -124,23 +126,24 @@ window.addEventListener("error", () => {
     const opened = now.seat === "open" && legal.some(({ open }) => open !== null);
     const best = Math.max(...legal.map(({ mean }) => mean ?? -Infinity));
     const heads = ["action", ...(means ? ["mean"] : []), ...(opened ? ["open"] : [])];
+    const names = shortNames(agents);
     const table = element("table", {},
       element("thead", {}, element("tr", {},
         ...heads.map((head) => element("th", { scope: "col" }, head)),
-        ...agents.map((agent) => element("th", { scope: "col", class: "agent" }, bdi(agent))))),
+        ...(agents.length ? [element("th", { scope: "col", class: "agents" }, "who would")] : []))),
       element("tbody", {}, ...legal.map((row) => {
         const made = element("tr", { "data-action": row.action, class: row.played ? "played" : null },
           element("th", { scope: "row" }, row.action));
         if (means) made.append(cell(row.mean, 2, row.mean === best ? "best" : null));
         if (opened) made.append(cell(row.open, 0, null));
-        made.append(...row.agents.map(bar));
+        if (agents.length) made.append(element("td", { class: "agents" }, ...row.agents.flatMap(bar(agents, names))));
         return made;
       })));
     const legend = [
       ...(means ? ["mean: over deals that look the same to the seat"] : []),
       ...(opened ? ["open: with best play and all cards known"] : []),
       ...(means || opened ? ["+1 is won and −1 lost for the seat that acts"] : []),
-      ...(agents.length ? ["%: how likely an agent is to do it"] : []),
+      ...(agents.length ? ["%: how likely an agent is to do it, if at all"] : []),
     ].join("; ");
     const region = { class: "scroll", role: "region", tabindex: "0", "aria-label": "legal actions" };
     return [element("div", region, table), element("p", { class: "legend" }, `${legend}.`)];
@@ -149,12 +152,22 @@ window.addEventListener("error", () => {
   const cell = (number, digits, kind) =>
     element("td", { class: kind }, number === null ? "?" : signed(number, digits));
 
-  function bar(share) {
-    if (share === null) return element("td", { class: "agent" }, "?");
-    const filled = element("span", { class: "bar" });
-    filled.style.width = `${100 * share}%`;
-    return element("td", { class: "agent" }, filled, element("span", {}, `${Math.round(100 * share)} %`));
+  /** Classes without their modules, where that leaves no two alike. */
+  function shortNames(agents) {
+    const short = agents.map((agent) => /^[\w.]+:([A-Z]\w*)$/.exec(agent)?.[1] ?? agent);
+    return short.map((name, i) => (short.indexOf(name) === short.lastIndexOf(name) ? name : agents[i]));
   }
+
+  /** Makes a line for each agent that might do it. */
+  const bar = (agents, names) => (share, i) => {
+    if (share !== null && share < 0.005) return [];
+    const filled = element("span", { class: "bar" });
+    filled.style.width = `${100 * (share ?? 0)}%`;
+    const said = share === null ? "?" : `${Math.round(100 * share)} %`;
+    const pieces = names[i].split(/(?<=[:,=/])/).flatMap((piece) => [piece, element("wbr")]);
+    const name = element("bdi", { title: agents[i] }, ...pieces);
+    return [element("div", { class: "share" }, filled, name, element("span", { class: "percent" }, said))];
+  };
 
   // --- the address, so that a position can be linked to: #GAME/PLY/SEAT ---
 

@@ -64,7 +64,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--out", type=Path, default=Path("games.jsonl"), help="records (%(default)s)"
     )
-    parser.add_argument("--hints", metavar="SPEC", help="who gives hints (the opponent, or expert)")
+    parser.add_argument(
+        "--hints", metavar="SPEC", help="who gives hints, or none (the opponent, or expert)"
+    )
     parser.add_argument("--web", action="store_true", help="play in the browser")
     parser.add_argument("--port", type=int, help="of --web (any free one)")
     parser.add_argument("--undo", action="store_true", help="choices may be taken back")
@@ -82,8 +84,10 @@ def _setting(options: argparse.Namespace, stack: ExitStack) -> Setting:
     check_file(options.out)
     rules = RuleSet.from_text(options.rules)
     opponent = _agent(options.against, rules, stack)
-    adviser = opponent
-    if options.hints is not None or not is_ours(options.against):
+    adviser: Named | None = opponent
+    if options.hints == "none":
+        adviser = None
+    elif options.hints is not None or not is_ours(options.against):
         adviser = _agent(options.hints or "expert", rules, stack)
     return Setting(opponent, adviser, rules, options.out, options.undo)
 
@@ -177,6 +181,7 @@ def keep(session: Session) -> bool:
     if line is None:
         print("nothing was played, nothing is saved")
         return True
+    print(f"seed {session.seed}, deal {session.deal}")
     print(f"saved: {path}, line {line}")
     show = f"python -m conquian_env show {shlex.quote(str(path))}"
     print(f"look at it: {show} --line {line} --html game.html")

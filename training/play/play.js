@@ -3,6 +3,8 @@
 (() => {
   const find = (id) => document.getElementById(id);
   const LETTERS = { t: "take", p: "pass", i: "force" };
+  const CARD = /\b([A2-7JQK][CDHS])\b/g;
+  const SIGNS = { C: "♣", D: "♦", H: "♥", S: "♠" };
   const TARGETS = {  // what dropping a card there does
     "own-table": ["lay", "take"], "face-up": ["discard"], dead: ["discard"],
     "other-hand": ["give"], "other-table": ["give"],
@@ -53,13 +55,15 @@
 
   // --- what is shown ---
 
-  const say = (words) => { find("said").textContent = words; };
+  const say = (words) => { find("said").replaceChildren(...inked(words)); };
 
-  /** Words in which the names of cards look like cards. */
+  /** Words in which the names of cards look like cards, the signs of suits as text and no emoji. */
   function inked(words) {
-    return words.split(/\b([A2-7JQK][CDHS])\b/).map((part, i) =>
-      i % 2 ? element("b", { class: "DH".includes(part[1]) ? "red" : "black" }, part) : part);
+    return words.split(CARD).map((part, i) =>
+      i % 2 ? element("b", { class: "DH".includes(part[1]) ? "red" : "black" }, signed(part)) : part);
   }
+
+  const signed = (name) => `${name[0]}${SIGNS[name[1]]}\ufe0e`;
 
   /** One item for all that somebody did in a row. */
   function told(lines) {
@@ -72,9 +76,10 @@
     return items.map((item) => element("li", {}, item.who ? element("bdi", {}, item.who) : "", " ", ...item.told));
   }
 
-  /** How likely an agent would do what. */
+  /** How likely an agent would do what; what is certain has no number. */
   function chances(shares) {
     const likely = Object.entries(shares).filter(([, share]) => share >= 0.005).sort((a, b) => b[1] - a[1]);
+    if (likely.length === 1) return element("p", {}, ...inked(likely[0][0]));
     const items = likely.map(([name, share]) => {
       const bar = element("meter", { min: 0, max: 1, value: share, "aria-hidden": "true" });
       return element("li", {}, element("span", {}, ...inked(name)), bar, `${Math.round(100 * share)} %`);
@@ -98,7 +103,8 @@
   }
 
   function showTable(after) {
-    const { view, seats, headline, prompt, actions } = state, table = find("table");
+    const { view, seats, headline, actions } = state, table = find("table");
+    const prompt = state.prompt.replace(CARD, signed);
     const playing = table.contains(document.activeElement);
     drawTable(table, view, after ? after.other : null, { seats, headline, prompt, actions, choose: decide });
     for (const face of table.querySelectorAll(".slot .card, [data-place=face-up] .card")) {
@@ -111,6 +117,7 @@
     find("tools").hidden = state.after !== null;
     find("undo").hidden = state.undo === null;
     find("undo").disabled = !state.undo;
+    find("hint").hidden = state.adviser === null;
     const hinted = Object.keys(state.hint).length > 0;
     find("hint").disabled = hinted;
     find("advice").replaceChildren(...hinted ? [element("bdi", {}, state.adviser), " would", chances(state.hint)] : []);
@@ -126,7 +133,7 @@
     title.replaceChildren("What ", element("bdi", {}, state.opponent), " thought");
     list.replaceChildren(...thoughts.map(([what, shares]) => {
       const sure = Math.max(...Object.values(shares)) >= 0.995;
-      return element("li", {}, ...inked(what), sure ? ": 100 %" : chances(shares));
+      return element("li", {}, ...inked(what), sure ? "" : chances(shares));
     }));
   }
 

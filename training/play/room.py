@@ -107,7 +107,7 @@ def shown(session: Session) -> dict[str, Any]:
         "prompt": "" if session.over else question(view),
         "story": [(line.who, line.what) for line in session.story()],
         "news": len(session.news()),
-        "adviser": setting.adviser.spec,
+        "adviser": setting.adviser.spec if setting.adviser else None,
         "hint": session.hinted,
         "undo": session.can_undo if setting.undo else None,
     }

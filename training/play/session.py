@@ -15,7 +15,7 @@ from conquian_env.record import append_record
 from conquian_env.seeds import decision_seeds
 from training.analyse import named
 from training.match import ask, ask_probabilities
-from training.play.words import START, Line, tell
+from training.play.words import START, Line, addressed, tell
 
 PERSON = "person"  # in records
 ADVICE, PLAY = 1, 0  # two streams of an agent's randomness
@@ -34,13 +34,13 @@ class Setting:
 
     Attributes:
         opponent: who sits in the other seat.
-        adviser: whose hints the person may ask for.
+        adviser: whose hints the person may ask for; None for no hints.
         out: the file of records that a game is added to.
         undo: whether the person may take decisions back.
     """
 
     opponent: Named
-    adviser: Named
+    adviser: Named | None
     rules: RuleSet
     out: Path
     undo: bool = False
@@ -54,15 +54,17 @@ class Session:
 
     Args:
         setting: who plays what.
-        seed, deal: of the cards.
+        seed, deal: of the cards, which are told after the game.
         seat: the person's.
 
     Attributes:
+        seed, deal: the cards'; for after the game.
         failure: one line that says why the game was broken off, or "".
     """
 
     def __init__(self, setting: Setting, seed: int, deal: int, seat: int) -> None:
         self.setting, self.seat, self.failure = setting, seat, ""
+        self.seed, self.deal = seed, deal
         self._start = Game(setting.rules, seed, deal)
         self._game, self._actions = self._start.copy(), list[int]()
         self._decisions = list[int]()  # the plies of the person's choices
@@ -146,16 +148,27 @@ class Session:
         for action in self._actions:
             self._game.apply(action)
 
+    @property
+    def adviser(self) -> Named:
+        """Who gives hints.
+
+        Raises:
+            OptionError: nobody does.
+        """
+        if self.setting.adviser is None:
+            raise OptionError("there are no hints in this game")
+        return self.setting.adviser
+
     def hint(self) -> dict[str, float]:
         """How likely the adviser would do what, by action name; noted in the record.
 
         Raises:
             AgentError: it failed.
-            OptionError: there is no choice to make.
+            OptionError: there is no choice to make, or no adviser.
         """
+        spec, agent = self.adviser
         if not self.legal:
             raise OptionError("there is no choice to make")
-        spec, agent = self.setting.adviser
         views = self._game.views(self._seeds(ADVICE))
         hint = named(ask_probabilities(spec, agent, views)[0], self.legal)
         self._notes.setdefault(self.ply, {})["agents"] = {spec: hint}
@@ -164,9 +177,8 @@ class Session:
     @property
     def hinted(self) -> dict[str, float]:
         """The hint that was given for this choice; empty without one."""
-        return dict(
-            self._notes.get(self.ply, {}).get("agents", {}).get(self.setting.adviser.spec, {})
-        )
+        adviser, noted = self.setting.adviser, self._notes.get(self.ply, {}).get("agents", {})
+        return dict(noted.get(adviser.spec, {})) if adviser else {}
 
     def _check(self, actions: Sequence[int]) -> None:
         """Refuse what the person cannot play in a row."""
@@ -176,7 +188,10 @@ class Session:
         for action in actions:
             if game.actor != self.seat and not game.is_over:
                 raise IllegalActionError(f"{action_name(action)}: it is not your turn then")
-            game.apply(action)
+            try:
+                game.apply(action)
+            except IllegalActionError as error:
+                raise IllegalActionError(addressed(str(error), self.seat)) from None
 
     def _advance(self) -> None:
         """Play until the person has a choice, or the game is over."""

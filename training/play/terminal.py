@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from agents.agent import AgentError
-from conquian_env import View, action_name, card_name
+from conquian_env import Phase, View, action_name, card_name
 from conquian_env.actions import DISCARD, FORCE, LAY, PASS, TAKE
 from conquian_env.cards import NAMES, NUM_CARDS, SUITS, card, card_mask
 from conquian_env.errors import CardError, ConquianError, IllegalActionError, OptionError
@@ -71,7 +71,8 @@ class Screen:
     def happened(self, lines: Iterable[Line]) -> None:
         """What happened, a line for all that one did in a row."""
         for who, told in groupby(lines, key=lambda line: line.who):
-            self.say(f"  {who} ".rstrip() + " ", self.cards(", ".join(line.what for line in told)))
+            did = self.cards(", ".join(line.what for line in told))
+            self.say(f"  {who} " if who else "  ", did)
 
     def table(self, view: View, other: str) -> None:
         """The table as the person sees it."""
@@ -99,9 +100,11 @@ class Screen:
         self._console.print(Columns(texts, padding=(0, 2)))
 
     def hint(self, spec: str, hint: dict[str, float]) -> None:
-        """How likely an agent would do what."""
+        """What an agent would do, and how likely where that is not certain."""
         likely = sorted(hint.items(), key=lambda pair: -pair[1])
         told = [f"{name} {share:.0%}" for name, share in likely if share >= 0.005]
+        if len(told) == 1:
+            told = [likely[0][0]]
         self.say(f"  {spec} would: ", self.cards(", ".join(told)))
 
     def ending(self, session: Session) -> None:
@@ -148,7 +151,7 @@ def parse(line: str, view: View) -> list[int]:
         elif verb is not None and word not in VERBS:
             actions.append(VERBS[verb] + card(word.upper()))
         elif word not in VERBS:
-            raise IllegalActionError(f"{word!r} is nothing that can be done")
+            raise IllegalActionError(f"{word!r} is nothing that can be done (type help)")
         verb = word if word in VERBS else verb if word not in ANSWERS else None
     if words[-1] in VERBS:
         raise IllegalActionError(f"{words[-1]} which card?")
@@ -188,7 +191,7 @@ def play(session: Session) -> None:
     _show(screen, session)
     while not session.over:
         try:
-            line = input("> ").strip()
+            line = _read()
         except EOFError:
             screen.say("end of input")
             return
@@ -199,8 +202,24 @@ def play(session: Session) -> None:
         except AgentError as error:
             screen.say(f"no hint: {error}")
         except ConquianError as error:
-            screen.say(f"{error}")
+            screen.say(screen.cards(str(error)))
             screen.choices(session.view)
+
+
+def _read() -> str:
+    """The next line; one that is not typed is shown as if it were.
+
+    Raises:
+        EOFError: there is none.
+    """
+    try:
+        line = input("> ").strip()
+    except EOFError:
+        print()
+        raise
+    if not sys.stdin.isatty():
+        print(line)
+    return line
 
 
 def _obey(line: str, screen: Screen, session: Session) -> None:
@@ -213,7 +232,7 @@ def _obey(line: str, screen: Screen, session: Session) -> None:
         "": lambda: _show(screen, session),
         "?": lambda: screen.say(HELP),
         "help": lambda: screen.say(HELP),
-        "hint": lambda: screen.hint(session.setting.adviser.spec, session.hint()),
+        "hint": lambda: screen.hint(session.adviser.spec, session.hint()),
         "undo": session.undo,
     }
     if line in commands:
@@ -227,7 +246,10 @@ def _obey(line: str, screen: Screen, session: Session) -> None:
 def _show(screen: Screen, session: Session) -> None:
     """All that a choice needs, or how the game ended."""
     screen.say()
-    screen.happened(session.news())
+    news = session.news()
+    if session.view.phase == Phase.OVER:
+        news.pop()  # the result, which the ending says
+    screen.happened(news)
     if session.over:
         screen.ending(session)
     else:

@@ -80,6 +80,19 @@ def _done(before: View, action: int, names: tuple[str, str]) -> str:
     return refused.get(before.phase, "did not insist on {}").format(card)
 
 
+def addressed(why: str, seat: int) -> str:
+    """Why an action of ``seat`` is not legal, said to the person who sits there."""
+    for said, meant in (
+        (f"the hand of seat {seat}", "your hand"),
+        (f"the table of seat {seat}", "your table"),
+        (f"no legal table of seat {seat}", "no legal table of yours"),
+        (f"seat {seat} has", "you have"),
+        (f"seat {seat}", "you"),
+    ):
+        why = why.replace(said, meant)
+    return why
+
+
 def result(view: View, other: str) -> str:
     """How a game that is over ended for the seat of a view."""
     if view.winner is None:
