@@ -173,11 +173,13 @@ class Views:
     """What the actors of ``n`` games know, as arrays; the argument of every agent.
 
     Attributes:
-        observation: uint8 [n, 416], see ``observation.PIECES``.
-        mask: bool [n, 83], the legal actions; never all false.
-        hand, table, other_table, dead, face_up: int64 [n], card masks (``face_up`` may be 0).
-        history: uint8 [n, MAX_EVENTS], public events, bit 7 set for the other seat, then 255.
-        seeds: uint64 [n], the agent's own randomness for each decision; says nothing of the deal.
+        rules: RuleSet: what is played.
+        observation: uint8 [n, 416]: the pieces of ``observation.PIECES``.
+        mask: bool [n, 83]: the legal actions; never all false.
+        hand, table, other_table, dead: int64 [n]: cards, bit c for card c.
+        face_up: int64 [n]: the bit of the face-up card, or 0.
+        history: uint8 [n, 200]: public events, +128 for the other seat, 255 after the last.
+        seeds: uint64 [n]: the agent's own randomness for each decision; says nothing of the deal.
     """
 
     rules: RuleSet

@@ -8,6 +8,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import fields
 from enum import Enum
 from pathlib import Path
 from typing import Any, get_args
@@ -22,7 +23,7 @@ import training.report
 import training.run
 from agents import checkpoint
 from agents.network import NetworkConfig
-from conquian_env import Batch, __version__, action_name, conquian_v0, openspiel, record
+from conquian_env import Batch, Views, __version__, action_name, conquian_v0, openspiel, record
 from conquian_env.actions import DISCARD, FORCE, GAVE, LAY, NUM_ACTIONS, PASS, SEAT_FLAG, TAKE, TURN
 from conquian_env.cards import NUM_RANKS, NUM_SUITS, card_name
 from conquian_env.envs.aec import raw_env
@@ -45,7 +46,9 @@ from training.config import Config, EvaluationConfig, PoolConfig, PPOConfig
 from training.ppo import Losses
 from training.train import METRICS
 
-TABLE_PAGES = [Path(f"docs/{name}.md") for name in ("environments", "training", "versions")]
+TABLE_PAGES = [
+    Path(f"docs/{name}.md") for name in ("environments", "training", "versions", "agents")
+]
 PAGES = [*map(Path, ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "conquian_env/RULES.md"))]
 PAGES += sorted(Path("docs").rglob("*.md"))
 ELSEWHERE = {"README.md": "test_readme", "docs/recipes.md": "test_recipes"}  # run their snippets
@@ -236,6 +239,20 @@ def version_table() -> str:
     )
 
 
+def views_table() -> str:
+    views = Batch(1, "classic").views(np.arange(1), np.zeros(1, np.uint64))
+    rows = []
+    for names, text in entries(inspect.getdoc(Views) or "", "Attributes").items():
+        kind, _, meaning = text.partition(": ")
+        for name in names.split(", "):
+            if isinstance(array := getattr(views, name), np.ndarray):
+                sizes = ", ".join(["n", *map(str, array.shape[1:])])
+                assert kind == f"{array.dtype} [{sizes}]", name
+            rows.append([f"`{name}`", kind, meaning.rstrip(".")])
+    assert [row[0] for row in rows] == [f"`{field.name}`" for field in fields(Views)]
+    return table("field | array | what it holds", rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "cards": card_table,
     "actions": action_table,
@@ -255,6 +272,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "EvaluationConfig": keys(EvaluationConfig),
     "metrics": metric_table,
     "versions": version_table,
+    "Views": views_table,
 }
 
 
