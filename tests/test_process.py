@@ -213,9 +213,9 @@ def test_a_crash_and_an_exception_leave_a_traceback_in_the_log():
 STARTS = [
     ("nobody", "unknown agent 'nobody'"),
     ("no.such.module:Class", "No module named 'no'"),
-    ("tests.rogues:Nobody", "module 'tests.rogues' has no attribute 'Nobody'"),
-    ("tests.rogues:NoAct", "it has no act(views)"),
-    ("tests.rogues:RefusesToStart", "it raised ValueError('not today')"),
+    ("tests.rogues:Nobody", "has no attribute 'Nobody'"),
+    ("tests.rogues:NoAct", "has no act(views)"),
+    ("tests.rogues:RefusesToStart", "ValueError: not today"),
     ("tests.rogues:ExitsAtStart", "its process ended with status 1 after 'a wish to leave'"),
     ("tests.rogues:EatsAtStart", "it ran out of memory"),
     ("null\0byte", "embedded null byte"),
