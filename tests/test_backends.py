@@ -1,6 +1,7 @@
 """Where parts are played: agents are those that were checked, and none stays."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from agents.registry import files_of
 from conquian_env import RuleSet
 from tests.test_process import below
 from training import backends
-from training.backends import Setting, by_pairing, play_parts, prepared
+from training.backends import Setting, WorkerError, by_pairing, play_parts, prepared
 from training.match import MatchResult
 from training.schedule import Part, parts
 
@@ -70,6 +71,19 @@ def test_agents_of_others_end_with_the_games():
     assert len(below(os.getpid())) > len(before)
     list(played)
     assert below(os.getpid()) == before
+
+
+def die(setting: Setting, part: Part) -> MatchResult:
+    os.kill(os.getpid(), signal.SIGKILL)
+    raise AssertionError("it is dead")
+
+
+def test_a_worker_that_is_killed_ends_the_games_with_one_line(monkeypatch):
+    """As the system does when it has no memory left."""
+    monkeypatch.setattr(backends, "_play_here", die)
+    setting = Setting(("greedy", "random"), RuleSet(), 1)
+    with pytest.raises(WorkerError, match=r"a worker was killed, .* --resume"):
+        list(play_parts(setting, TODO, 2, "local"))
 
 
 def count_threads(setting: Setting, part: Part) -> int:

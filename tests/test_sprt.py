@@ -68,12 +68,25 @@ def test_rules_may_be_a_preset_with_changes(capsys):
     assert "200 pairs" in capsys.readouterr().out
 
 
+def test_forfeits_are_told_beside_the_verdict(capsys):
+    assert main(["random", "tests.failing:Raises", "--pairs", "200"]) == 0
+    *_, verdict, given_up, raised = capsys.readouterr().out.splitlines()
+    assert verdict.startswith("H1 accepted")
+    assert given_up.startswith("tests.failing:Raises could not go on with ")
+    assert given_up.endswith("games, which it lost: given up (it had failed too often)")
+    assert raised == (
+        "tests.failing:Raises could not go on with 6 games, which it lost: raised "
+        "(it raised ValueError('no idea'))"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "culprit"),
     [
         (["expert", "nobody"], "nobody"),
         (["expert", "greedy", "--nelo1", "-1"], "nelo0"),
         (["expert", "greedy", "--pairs", "0"], "pairs"),
+        (["expert", "greedy", "--pairs", str(10**12)], "pairs"),
         (["expert", "greedy", "--seed", "-1"], "seed"),
         (["expert", "greedy", "--seed", str(1 << 40)], "seed"),
         (["expert", "greedy", "--workers", "0"], "workers"),

@@ -276,7 +276,7 @@ def test_elo_of_scores():
 
 def test_a_line_says_it_all():
     assert str(Tally([13, 37, 50, 25, 3])) == (
-        "128 pairs, score -0.125 [-0.207, -0.043], nElo -64.0 [-107.1, -21.3], LOS 0.2 %"
+        "128 pairs, score -0.125 [-0.209, -0.042], nElo -64.0 [-107.1, -21.3], LOS 0.2 %"
     )
     assert "score +1.000 [+1.000, +1.000], nElo +inf" in str(Tally([0, 0, 0, 0, 1]))
 

@@ -1,7 +1,10 @@
 """Tournaments and their reports."""
 
+import errno
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -17,14 +20,30 @@ from conquian_env import RuleSet
 from tests.test_process import below, left_of
 from training.backends import Limits
 from training.ledger import LedgerError
-from training.match import estimate
-from training.report import print_report, to_csv, to_json, to_markdown, write_curves
+from training.lock import LockError, holding
+from training.match import Forfeit, estimate
+from training.report import (
+    ReportError,
+    print_report,
+    to_csv,
+    to_json,
+    to_markdown,
+    write_curves,
+    write_report,
+)
 from training.results import Tournament, TournamentConfig
 from training.toml import checked
 from training.tournament import main, play_tournament
 
 SPECS = ["random", "tests.failing:Failing", "greedy"]
 CONFIG = TournamentConfig(agents=tuple(SPECS), pairs=60, part=25)
+
+
+CODE = """
+class Mine:
+    def act(self, views):
+        return views.mask.argmax(axis=1)
+"""
 
 
 class Eights:
@@ -151,7 +170,7 @@ def test_ray_changes_nothing(tmp_path):
 def test_a_tournament_killed_again_and_again_ends_the_same(tmp_path):
     """Each time some parts after it was started; what was written by then is not played again.
 
-    Its own process alone is killed: the workers notice, and end.
+    Its own process alone is killed or ended: the workers notice, and end.
     """
     config = replace(KNOWN, pairs=40)
     (tmp_path / "c.toml").write_text(
@@ -167,7 +186,7 @@ def test_a_tournament_killed_again_and_again_ends_the_same(tmp_path):
                 assert run.poll() is None
                 time.sleep(0.01)
             workers = below(run.pid)[1:] if sys.platform == "linux" else []
-            run.kill()
+            run.send_signal(signal.SIGTERM if more == 7 else signal.SIGKILL)
         assert not left_of(workers, 20)
         assert written(ledger) >= lines + more
         lines = written(ledger)
@@ -177,6 +196,38 @@ def test_a_tournament_killed_again_and_again_ends_the_same(tmp_path):
 
 def written(path: Path) -> int:
     return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def test_two_tournaments_do_not_share_a_folder(tmp_path):
+    few = replace(KNOWN, agents=("random", "greedy"))
+    for how in ("resume", "overwrite"):
+        with holding(tmp_path), pytest.raises(LockError, match="another run"):
+            play_tournament(few, tmp_path, **{how: True})
+        assert not (tmp_path / "ledger.jsonl").exists()
+    play_tournament(few, tmp_path)
+
+
+def test_a_part_of_another_tournament_is_not_mixed_in(tmp_path):
+    few = replace(KNOWN, agents=("random", "greedy"))
+    for seed in (1, 2):
+        play_tournament(replace(few, seed=seed), tmp_path / str(seed))
+    lines = (tmp_path / "1" / "ledger.jsonl").read_text().splitlines()[:-1]
+    lines += (tmp_path / "2" / "ledger.jsonl").read_text().splitlines()[-1:]
+    (tmp_path / "1" / "ledger.jsonl").write_text("\n".join(lines) + "\n")
+    with pytest.raises(LedgerError, match="it is a part of another tournament"):
+        play_tournament(few, tmp_path / "1", resume=True)
+
+
+def test_the_code_of_others_belongs_to_a_tournament(tmp_path, monkeypatch):
+    """One that was resumed with other code would be of neither."""
+    (tmp_path / "mine_alone.py").write_text(CODE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    config = TournamentConfig(agents=("random", "mine_alone:Mine"), pairs=4)
+    play_tournament(config, tmp_path / "out")
+    play_tournament(config, tmp_path / "out", resume=True)
+    (tmp_path / "mine_alone.py").write_text(CODE + "\n")
+    with pytest.raises(LedgerError, match=r"code was \{'mine_alone:Mine': '"):
+        play_tournament(config, tmp_path / "out", resume=True)
 
 
 def test_an_earlier_tournament_is_neither_lost_nor_mixed_in(tmp_path):
@@ -221,6 +272,22 @@ def test_an_agent_that_fails_loses_those_games_alone(name, kind, tmp_path):
     assert not any(kind in to_markdown(before) for kind in ("raised", "illegal", "lost:"))
     assert kind in to_markdown(after)
     assert ("could not go on" in to_markdown(after)) == bool(kind)
+
+
+def test_the_first_message_is_told_beside_the_kind(tournament, capsys):
+    first, *others = tournament.matches
+    message = "it raised ValueError('<no> | idea')"
+    failed = tuple(
+        Forfeit(deal, 0, SPECS[1], kind, said)
+        for deal, kind, said in ((1, "raised", message), (2, "raised", "b"), (3, "given up", "c"))
+    )
+    ill = Tournament(CONFIG, (replace(first, forfeits=failed), *others))
+    note = f"{SPECS[1]} could not go on with 2 games, which it lost: raised ({message})"
+    print_report(ill)
+    assert note in " ".join(capsys.readouterr().out.split())
+    markdown = to_markdown(ill)
+    assert "- " + note.replace("<", "&lt;").replace("|", "\\|") in markdown
+    assert "with 1 games, which it lost: given up (c)" in markdown
 
 
 # --- the command line ---
@@ -289,6 +356,17 @@ def test_wrong_arguments_are_named_in_one_line(arguments, culprit, tmp_path, cap
     assert list((tmp_path / "out").glob("*")) == []
 
 
+def test_too_much_is_refused_at_once(tmp_path, capsys, monkeypatch):
+    """What could not be kept in memory, and lists of parts without end."""
+    monkeypatch.setattr("training.tournament.prepared", None)
+    for more, culprit in (
+        [["--pairs", "1000000000000"], "10000000"],
+        [["--pairs", "200000", "--part", "1"], "part"],
+    ):
+        assert main(["random", "greedy", *more, "--out", str(tmp_path / "out")]) == 2
+        assert culprit in capsys.readouterr().err
+
+
 def test_an_out_that_is_a_file_is_refused_before_the_games(tmp_path, capsys, monkeypatch):
     (tmp_path / "file").write_text("mine")
     monkeypatch.setattr("training.tournament.play_all", None)
@@ -312,6 +390,37 @@ def test_a_name_is_not_markup(tournament, capsys):
         line for line in to_markdown(renamed).splitlines() if "[/x]" in line and line[0] == "|"
     )
     assert "a\\|b" in row
+
+
+def test_a_name_breaks_no_line_of_markdown_and_is_no_html(tournament):
+    odd = "a\nb<img src=x>&amp;[x](http://x)\ud800"
+    renamed = Tournament(
+        replace(CONFIG, agents=(odd, *SPECS[1:]), anchor=odd),
+        tuple(
+            replace(m, first=odd if m.first == "random" else m.first) for m in tournament.matches
+        ),
+    )
+    lines = to_markdown(renamed).encode().decode().splitlines()
+    assert len(lines) == len(to_markdown(tournament).splitlines())
+    shown = "a\\nb&lt;img src=x>&amp;amp;[x]\\(http://x)\\ud800"
+    assert sum(shown in line for line in lines) == 4
+    assert not any("<" in line or "](" in line for line in lines)
+    assert len(to_csv(renamed).encode().splitlines()) == 4
+
+
+def test_a_report_that_cannot_be_written_is_named_and_leaves_the_earlier_one(
+    tournament, tmp_path, monkeypatch
+):
+    write_report(tournament, tmp_path)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(ReportError, match=r"tournament.html: No space left"):
+        write_report(Tournament(replace(CONFIG, anchor="greedy"), tournament.matches), tmp_path)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_rules_may_come_from_a_runs_file(tmp_path):

@@ -11,6 +11,7 @@ import signal
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -27,12 +28,16 @@ from agents.process import ProcessAgent
 from agents.process.child import THREADS
 from agents.registry import KNOWN, files_of
 from conquian_env import RuleSet
-from conquian_env.errors import OptionError
+from conquian_env.errors import ConquianError, OptionError
 from training.match import MatchResult, check_plays, join, play_deals
 from training.schedule import Part
 from training.toml import STRICT, Count, Positive
 
 Backend = Literal["local", "ray"]
+
+
+class WorkerError(ConquianError):
+    """A process that played was killed from outside."""
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -185,7 +190,11 @@ def play_parts(
 def _in_processes(
     setting: Setting, parts: Sequence[Part], workers: int
 ) -> Iterator[tuple[Part, MatchResult]]:
-    """Fresh processes: a forked one would hold the deals of others, and torch's locked threads."""
+    """Fresh processes: a forked one would hold the deals of others, and torch's locked threads.
+
+    Raises:
+        WorkerError: one of them was killed.
+    """
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(workers, context, _begin_worker)
     try:
@@ -193,6 +202,10 @@ def _in_processes(
             tasks = {pool.submit(_play_here, setting, part): part for part in parts}
         for task in as_completed(tasks):
             yield tasks[task], task.result()
+    except BrokenProcessPool:
+        raise WorkerError(
+            "a worker was killed, for want of memory perhaps; a tournament goes on with --resume"
+        ) from None
     finally:
         pool.shutdown(cancel_futures=True)
 

@@ -14,18 +14,20 @@ from conquian_env.errors import IllegalActionError, OptionError
 from conquian_env.observation import LAYOUT
 from conquian_env.seeds import deal_seeds, decision_seeds
 from conquian_env.view import legal_choices
+from training.likelihood import farthest
 
 CHUNK = 8192  # deals played side by side; no result depends on it, but for a network's last bits
-RESAMPLES = 10_000
 GROUP = 32  # decisions that an agent in a process of its own is asked for at a time
+MOST_PAIRS = 10**7  # all results are kept in memory
 MOST_FAULTS = 3  # in one game of each deal of a part; after them the agent loses all others
+GIVEN_UP = "given up"  # the kind of forfeit of all others
 STAKE = LAYOUT["stake"].start
 NOTHING = -1  # what is done in a game that is over
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean with its 95 % interval."""
+    """A mean with its 95 % interval, see ``training.likelihood``."""
 
     mean: float
     low: float
@@ -47,7 +49,7 @@ class Forfeit:
     Attributes:
         deal, game: which it was; game 0 is the one with the first agent in seat 0.
         agent: who failed.
-        kind: how, an ``agents.process.Fault``.
+        kind: how, an ``agents.process.Fault``, or ``GIVEN_UP``.
         message: what is known of it.
     """
 
@@ -85,7 +87,12 @@ class MatchResult:
     @property
     def score(self) -> Estimate:
         """Mean payoff of ``first`` over all games."""
-        return estimate(self.pair_scores)
+        return estimate(self.pair_scores, self.most)
+
+    @property
+    def most(self) -> float:
+        """The highest payoff that a game had, and at least 1."""
+        return float(np.abs(self.payoff).max(initial=1.0))
 
     @property
     def counts(self) -> tuple[int, int, int]:
@@ -99,25 +106,24 @@ class MatchResult:
         return int((self.payoff[:, 0] > 0).sum() + (self.payoff[:, 1] < 0).sum())
 
 
-def estimate(pair_scores: NDArray[np.float32]) -> Estimate:
-    """Mean and percentile bootstrap interval over deal pairs, which are independent.
+def estimate(pair_scores: NDArray[np.float32], most: float = 1.0) -> Estimate:
+    """Mean and interval of the scores of deal pairs, which are independent.
 
-    The two games of a pair are not, so single games would give a wrong width (Efron and
-    Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13). Scores take few values, so a
-    resample of n pairs is drawn as how often each value comes.
+    The two games of a pair are not, so single games would give a wrong width.
 
     Args:
         pair_scores: float32 [pairs], at least two.
+        most: the highest that could come; -most is the lowest.
     """
-    return estimate_counted(*np.unique(pair_scores.astype(np.float64), return_counts=True))
+    values, counts = np.unique(pair_scores.astype(np.float64), return_counts=True)
+    return estimate_counted(np.append(values, [-most, most]), np.append(counts, [0, 0]))
 
 
 def estimate_counted(values: NDArray[np.float64], counts: NDArray[np.int64]) -> Estimate:
-    """``estimate`` of scores (ascending, [k]) that came so often ([k], all above 0)."""
-    n = int(counts.sum())
-    resamples = np.random.default_rng(0).multinomial(n, counts / n, RESAMPLES)
-    low, high = np.percentile(resamples @ values / n, [2.5, 97.5])
-    return Estimate(float(values @ counts) / n, float(low), float(high))
+    """``estimate`` of scores [k], both ends among them, that came so often ([k], 0 for some)."""
+    mean = float(values @ counts) / int(counts.sum())
+    low, high = (float(farthest(sign * values, counts) @ values) for sign in (-1, 1))
+    return Estimate(mean, min(low, mean), max(mean, high))
 
 
 def play_match(
@@ -137,7 +143,7 @@ def play_match(
     Raises:
         AgentError: an agent cannot play these rules, or gave something else than a legal action
             for each decision.
-        OptionError: there are fewer than two pairs.
+        OptionError: there are fewer than two pairs, or more than ``MOST_PAIRS``.
     """
     check_pairs(pairs)
     parts = [
@@ -194,9 +200,11 @@ def join(parts: Sequence[MatchResult]) -> MatchResult:
 
 
 def check_pairs(pairs: int) -> None:
-    """Refuse a number of deals that gives no interval."""
-    if type(pairs) is not int or pairs < 2:
-        raise OptionError(f"pairs must be at least 2 for an interval, not {pairs}")
+    """Refuse a number of deals that gives no interval, or that is beyond the memory."""
+    if type(pairs) is not int or not 2 <= pairs <= MOST_PAIRS:
+        raise OptionError(
+            f"pairs must be at least 2 for an interval, and at most {MOST_PAIRS}, not {pairs}"
+        )
 
 
 def check_plays(name: str, agent: Agent, rules: RuleSet) -> None:
@@ -260,9 +268,8 @@ class _Games:
         name, agent = self.agents[seat]
         if isinstance(agent, ProcessAgent) and len(rows) > GROUP:
             return self._ask_halves(seat, rows)
-        failed = [forfeit.kind for forfeit in self.forfeits if forfeit.agent == name]
-        if len(failed) >= MOST_FAULTS:
-            return self._forfeit(seat, rows, failed[-1], "it had failed too often")
+        if sum(forfeit.agent == name for forfeit in self.forfeits) >= MOST_FAULTS:
+            return self._forfeit(seat, rows, GIVEN_UP, "it had failed too often")
         games, plies = 2 * self.deals[rows] + self.game, self.batch.ply[rows]
         own_seeds = decision_seeds(self.seed, games, self.batch.actor[rows], plies)
         views = self.batch.views(rows, own_seeds)

@@ -20,7 +20,7 @@ from training.charts import Axis, Bar, Course, Frame, histogram
 from training.match import Estimate, Forfeit, MatchResult
 from training.ratings import Rating
 from training.results import Tournament
-from training.tables import GAMES, caption, game_table, notes, points
+from training.tables import GAMES, caption, game_table, notes, points, visible
 
 TEMPLATE = "page.html.jinja"
 MOST_SHOWN = 200  # recorded games, or two of each pairing where that is more
@@ -56,14 +56,7 @@ def to_html(tournament: Tournament) -> str:
         samples=list(_samples(tournament.matches)),
         recorded=sum(len(match.records) for match in tournament.matches),
     )
-    return "".join(map(_visible, page))
-
-
-def _visible(letter: str) -> str:
-    """Itself, or an escape of what would turn texts around, hide, or be no UTF-8."""
-    if letter.isprintable() or letter == "\n":
-        return letter
-    return letter.encode("unicode_escape").decode()
+    return "\n".join(map(visible, page.split("\n")))
 
 
 def _elo_axis(ranking: tuple[Rating, ...]) -> Axis:
@@ -138,9 +131,9 @@ def _reach(bars: list[Bar]) -> tuple[int, int]:
 def _forfeits(tournament: Tournament) -> Iterator[tuple[int, Forfeit, str]]:
     """By agent and kind: how many, the first of them, and against whom that was."""
     for agent in tournament.ranking:
-        for kind, count in tournament.forfeits(agent).items():
+        for kind, forfeits in tournament.forfeits(agent).items():
             yield (
-                count,
+                len(forfeits),
                 *next(
                     (forfeit, other)
                     for other, match, _ in tournament.met(agent)

@@ -6,6 +6,8 @@ import json
 import re
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from conquian_env import __version__
-from conquian_env.record import write_records
+from conquian_env.errors import ConquianError
+from conquian_env.record import write_records, write_whole
 from training.charts import Course
 from training.match import MatchResult
 from training.page import to_html
@@ -28,11 +31,17 @@ from training.tables import (
     caption,
     cross_table,
     game_table,
+    markdown,
     markdown_table,
     notes,
+    visible,
 )
 
 FORMAT = "conquian-tournament-2"
+
+
+class ReportError(ConquianError):
+    """A report that cannot be written; names the file."""
 
 
 def print_report(tournament: Tournament) -> None:
@@ -59,12 +68,12 @@ def to_markdown(tournament: Tournament) -> str:
     lines = [
         "# Tournament",
         "",
-        caption(tournament),
+        markdown(caption(tournament)),
         "",
         *markdown_table(*cross_table(tournament)),
         "",
     ]
-    lines += [f"- {note}" for note in notes(tournament)]
+    lines += [f"- {markdown(note)}" for note in notes(tournament)]
     lines += ["", "## Games", "", *markdown_table(list(GAMES), game_table(tournament))]
     return "\n".join(lines) + "\n"
 
@@ -78,9 +87,8 @@ def to_csv(tournament: Tournament) -> str:
     )
     for place, rating in enumerate(tournament.ratings.ranking, 1):
         score = tournament.overall(rating.agent)
-        rows.writerow(
-            (place, rating.agent, rating.elo, rating.low, rating.high, *asdict(score).values())
-        )
+        name = visible(rating.agent)
+        rows.writerow((place, name, rating.elo, rating.low, rating.high, *asdict(score).values()))
     return text.getvalue()
 
 
@@ -115,7 +123,13 @@ def _match(tournament: Tournament, match: MatchResult) -> dict[str, Any]:
 
 
 def write_report(tournament: Tournament, out: Path) -> list[Path]:
-    """Write the report in every form, and the records, into the folder ``out``; the paths."""
+    """Write the report in every form, and the records, into the folder ``out``; the paths.
+
+    Each file is written whole, or stays as it was.
+
+    Raises:
+        ReportError: one of them cannot be written; names it.
+    """
     texts = {
         "tournament.html": to_html(tournament),
         "tournament.md": to_markdown(tournament),
@@ -123,10 +137,20 @@ def write_report(tournament: Tournament, out: Path) -> list[Path]:
         "tournament.json": to_json(tournament),
     }
     for name, text in texts.items():
-        (out / name).write_text(text, encoding="utf-8")
-    records = out / "games.jsonl"
-    write_records(records, [record for match in tournament.matches for record in match.records])
+        with _naming(out / name) as path:
+            write_whole(path, [text])
+    with _naming(out / "games.jsonl") as records:
+        write_records(records, [record for match in tournament.matches for record in match.records])
     return [*(out / name for name in texts), records]
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[Path]:
+    """Name the file if it cannot be written: when a disk is full, the system does not."""
+    try:
+        yield path
+    except OSError as error:
+        raise ReportError(f"{path}: {error.strerror}") from None
 
 
 def write_curves(tournament: Tournament, out: Path) -> Path:

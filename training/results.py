@@ -1,6 +1,6 @@
 """What a tournament is of, and what came of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Annotated
@@ -14,7 +14,7 @@ from agents.agent import AgentError
 from conquian_env import RuleSet
 from conquian_env.seeds import LEARNERS
 from training.backends import Limits
-from training.match import Estimate, MatchResult, estimate
+from training.match import MOST_PAIRS, Estimate, Forfeit, MatchResult, estimate
 from training.ratings import Pairing, Ratings, rate
 from training.schedule import Format
 from training.toml import STRICT, Count, Rules, rules_of
@@ -42,7 +42,7 @@ class TournamentConfig:
     rules: Rules = "classic"
     format: Format = "round-robin"
     rungs: Count = 1
-    pairs: Annotated[int, Field(ge=2)] = 2000
+    pairs: Annotated[int, Field(ge=2, le=MOST_PAIRS)] = 2000
     seed: Annotated[int, Field(ge=0, lt=LEARNERS)] = 1
     part: Count = 1000
     records: Annotated[int, Field(ge=0)] = 1
@@ -88,8 +88,8 @@ class Tournament:
         return self.ratings.agents
 
     def overall(self, agent: str) -> Estimate:
-        """Mean score of ``agent`` against all it met, bootstrapped over the deals they shared."""
-        return estimate(self.deal_scores(agent))
+        """Mean score of ``agent`` against all it met, over the deals they shared."""
+        return estimate(self.deal_scores(agent), max(m.most for _, m, _ in self.met(agent)))
 
     def deal_scores(self, agent: str) -> NDArray[np.float32]:
         """Mean score of ``agent`` on each deal against all it met, float32 [pairs]."""
@@ -97,10 +97,9 @@ class Tournament:
         means: NDArray[np.float32] = np.mean(scores, axis=0)
         return means
 
-    def forfeits(self, agent: str) -> dict[str, int]:
-        """How many games an agent could not go on with, by the kind of its fault."""
-        kinds = [f.kind for match in self.matches for f in match.forfeits if f.agent == agent]
-        return {kind: kinds.count(kind) for kind in sorted(set(kinds))}
+    def forfeits(self, agent: str) -> dict[str, list[Forfeit]]:
+        """The games an agent could not go on with, by the kind of its fault."""
+        return by_kind(agent, (f for match in self.matches for f in match.forfeits))
 
     def met(self, agent: str) -> Iterator[tuple[str, MatchResult, int]]:
         """Whom an agent met, the match, and 1, or -1 where the agent is the match's second."""
@@ -108,3 +107,12 @@ class Tournament:
             if agent in (match.first, match.second):
                 first = agent == match.first
                 yield (match.second if first else match.first), match, 1 if first else -1
+
+
+def by_kind(agent: str, forfeits: Iterable[Forfeit]) -> dict[str, list[Forfeit]]:
+    """Those of an agent by the kind of its fault."""
+    found: dict[str, list[Forfeit]] = {}
+    for forfeit in forfeits:
+        if forfeit.agent == agent:
+            found.setdefault(forfeit.kind, []).append(forfeit)
+    return dict(sorted(found.items()))

@@ -6,6 +6,8 @@ from typing import Literal, NamedTuple
 
 from conquian_env.errors import OptionError
 
+MOST_PARTS = 100_000
+
 Format = Literal["round-robin", "gauntlet", "ladder"]
 
 
@@ -43,10 +45,15 @@ def pairings(kind: Format, agents: int, rungs: int = 1) -> list[tuple[int, int]]
 def parts(meetings: Sequence[tuple[int, int]], pairs: int, size: int, begin: int = 0) -> list[Part]:
     """The deals of each pairing cut into parts of ``size``: all pairings' first parts come first.
 
-    The first deal is number ``begin``.
+    So a tournament that is broken off has played about as much of every pairing. The first deal is
+    number ``begin``.
 
-    So a tournament that is broken off has played about as much of every pairing.
+    Raises:
+        OptionError: there are more than ``MOST_PARTS``.
     """
+    number = -(-pairs // size) * len(meetings)
+    if number > MOST_PARTS:
+        raise OptionError(f"{number} parts are too many, at most {MOST_PARTS}: part must be larger")
     return [
         Part(first, second, start, min(start + size, begin + pairs))
         for start in range(begin, begin + pairs, size)

@@ -15,9 +15,10 @@ from conquian_env.rules import rule_set
 from conquian_env.seeds import LEARNERS
 from training.backends import Backend, Setting, play_parts, prepared
 from training.command import command
-from training.match import MatchResult, check_pairs
+from training.match import Forfeit, MatchResult, check_pairs
 from training.schedule import Part, parts
 from training.strength import Sprt, Tally, Verdict
+from training.tables import forfeit_notes
 
 MEANING = {
     "H0 accepted": "nearer to {0.nelo0:g} normalised Elo, or below it, than to {0.nelo1:g}",
@@ -34,11 +35,13 @@ class SprtResult:
         tally: of all that was played.
         llr: the log likelihood ratio.
         verdict: ``go on`` if the deals ran out before there was one.
+        forfeits: of all games.
     """
 
     tally: Tally
     llr: float
     verdict: Verdict
+    forfeits: tuple[Forfeit, ...] = ()
 
 
 def play_sprt(
@@ -60,12 +63,14 @@ def play_sprt(
         workers: processes.
         backend: where they are.
     """
-    todo, tally = parts([(0, 1)], most, size), None
+    todo = parts([(0, 1)], most, size)
+    tally, forfeits = None, tuple[Forfeit, ...]()
     for _, result in in_order(todo, play_parts(setting, todo, workers, backend)):
         played = Tally.of(result.payoff)
         tally = played if tally is None else tally + played
         llr = sprt.llr(tally)
-        state = SprtResult(tally, llr, sprt.verdict(llr))
+        forfeits += result.forfeits
+        state = SprtResult(tally, llr, sprt.verdict(llr), forfeits)
         yield state
         if state.verdict != "go on":
             break
@@ -113,6 +118,8 @@ def main(arguments: list[str] | None = None) -> None:
     print(file=sys.stderr)
     print(f"{options.first} v {options.second}: {_line(state, sprt)}")
     print(f"{state.verdict}: {MEANING[state.verdict].format(sprt)}")
+    for note in forfeit_notes(setting.specs, state.forfeits):
+        print(note)
 
 
 def _line(state: SprtResult, sprt: Sprt) -> str:

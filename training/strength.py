@@ -5,10 +5,9 @@ games of a pair are not. Where a game pays +1, 0 or -1, a pair comes to one of f
 counts say all that a match tells (the *pentanomial* of chess engine testing).
 
 All follows from one question: how likely can a distribution over the totals make these counts, if
-its mean, or its t-value (mean over standard deviation, of a pair's total), is given? Intervals hold
-what the counts do not refuse at 5 % (A. Owen, Empirical Likelihood, 2001), so they stay in range
-and have a width when every pair ended alike. The sequential test is the generalised SPRT of M. Van
-den Bergh (A Practical Introduction to the GSPRT; Comments on Normalized Elo), as fishtest uses it.
+its mean, or its t-value (mean over standard deviation, of a pair's total), is given? Intervals are
+those of ``training.likelihood``. The sequential test is the generalised SPRT of M. Van den Bergh (A
+Practical Introduction to the GSPRT; Comments on Normalized Elo), as fishtest uses it.
 """
 
 import math
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from conquian_env.errors import OptionError, shown
+from training.likelihood import farthest
 from training.match import Estimate, estimate_counted
 
 Floats = NDArray[np.float64]
@@ -32,7 +32,6 @@ NELO = 800 / math.log(10) / math.sqrt(2)  # of one t-value of pairs
 UNSEEN = 1e-3  # counted for a total that never came, as fishtest does
 MOST_NELO = 100.0  # within it the fixed point below was always found, whatever the counts
 MOST_TOTAL = 10**6  # beyond it UNSEEN is lost to rounding
-REFUSED = NormalDist().inv_cdf(0.975) ** 2 / 2  # log likelihood ratio beyond a 95 % interval
 ROUNDS, STEPS = 1000, 100  # more than were ever needed
 
 
@@ -103,8 +102,7 @@ class Tally:
     @property
     def score(self) -> Estimate:
         """Mean payoff of a game, the same as ``MatchResult.score``."""
-        values, counts = np.array(self.values) / 2, np.array(self.counts)
-        return estimate_counted(values[counts > 0], counts[counts > 0])
+        return estimate_counted(np.array(self.values) / 2, np.array(self.counts))
 
     @property
     def points(self) -> Estimate:
@@ -172,7 +170,7 @@ class Tally:
 
     def _ends(self, direction: Floats) -> tuple[Floats, Floats]:
         counts = np.array(self.counts)
-        return _farthest(-direction, counts), _farthest(direction, counts)
+        return farthest(-direction, counts), farthest(direction, counts)
 
 
 @dataclass(frozen=True)
@@ -253,35 +251,6 @@ def _t_value(p: Floats, values: Floats) -> float:
     if spread:
         return mean / spread
     return math.copysign(math.inf, mean) if mean else 0.0
-
-
-def _farthest(direction: Floats, counts: NDArray[np.int64]) -> Floats:
-    """The distribution [k] with the highest mean of ``direction`` that counts do not refuse.
-
-    By Lagrange its shares are those of the counts, each over its distance from a point at or above
-    the top, scaled. If the likelihood lets that point come to a top that was never seen, what is
-    left of it pays for a share there.
-    """
-    here = counts > 0
-    shares, below = counts[here] / counts.sum(), (direction.max() - direction)[here]
-    allowed = REFUSED / counts.sum()
-
-    def at(distance: float) -> tuple[Floats, float]:
-        p = shares / (below + distance)
-        p /= p.sum()
-        return p, float(shares @ np.log(shares / p))
-
-    span = float(np.ptp(direction))
-    near, far = span * 1e-15, span * 1e15
-    while far > near * (1 + 1e-13):
-        distance = math.sqrt(near * far)
-        near, far = (distance, far) if at(distance)[1] > allowed else (near, distance)
-    p, loss = at(far)
-    end = np.zeros(len(counts))
-    end[here] = p * math.exp(loss - allowed)
-    end[direction.argmax()] -= math.expm1(loss - allowed)
-    scaled: Floats = end / end.sum()
-    return scaled
 
 
 def _seen(counts: ArrayLike) -> Floats:

@@ -1,13 +1,16 @@
 """What every form of a tournament's report says: its tables as text, its caption and notes."""
 
+from collections.abc import Sequence
+
 from conquian_env.errors import OptionError
-from training.match import Estimate, MatchResult
-from training.results import Tournament
+from training.match import Estimate, Forfeit, MatchResult
+from training.results import Tournament, by_kind
 from training.strength import Tally
 
+MOST_SAID = 200  # letters of a message
 WIDE = 140  # columns where no terminal sets them
 GAMES = (
-    "first", "second", "deals", "won", "drawn", "lost", "score of the first", "nElo", "LOS",
+    "first", "second", "games", "won", "drawn", "lost", "score of the first", "nElo", "LOS",
     "won in seat 0", "plies",
 )  # fmt: skip
 
@@ -15,7 +18,22 @@ GAMES = (
 def markdown_table(header: list[str], rows: list[list[str]]) -> list[str]:
     """Lines of a Markdown table."""
     ruled = [header, ["---"] * len(header), *rows]
-    return ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in ruled]
+    return ["| " + " | ".join(map(markdown, row)) + " |" for row in ruled]
+
+
+def markdown(text: str) -> str:
+    """A text within a line of Markdown: no column, HTML, link or picture, and one line."""
+    for letter, written in (("&", "&amp;"), ("<", "&lt;"), ("|", "\\|"), ("](", "]\\(")):
+        text = text.replace(letter, written)
+    return visible(text)
+
+
+def visible(text: str) -> str:
+    """The text with escapes of what would break the line, turn it around, hide, or be no UTF-8."""
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
 
 
 def cross_table(tournament: Tournament) -> tuple[list[str], list[list[str]]]:
@@ -52,7 +70,7 @@ def _games(tournament: Tournament, match: MatchResult) -> list[str]:
     return [
         match.first,
         match.second,
-        str(len(match.payoff)),
+        str(match.payoff.size),
         *map(str, match.counts),
         str(tournament.ratings.against(match.first, match.second)),
         points(tally.nelo),
@@ -69,11 +87,18 @@ def points(elo: Estimate) -> str:
 
 def notes(tournament: Tournament) -> list[str]:
     """What a reader of the tables must know."""
-    lines = list(tournament.ratings.notes)
-    for agent in tournament.config.agents:
-        for kind, count in tournament.forfeits(agent).items():
-            lines.append(f"{agent} could not go on with {count} games, which it lost: {kind}")
-    return lines
+    forfeits = [forfeit for match in tournament.matches for forfeit in match.forfeits]
+    return [*tournament.ratings.notes, *forfeit_notes(tournament.config.agents, forfeits)]
+
+
+def forfeit_notes(agents: Sequence[str], forfeits: Sequence[Forfeit]) -> list[str]:
+    """How many games each agent could not go on with, by kind, with what is known of the first."""
+    return [
+        f"{agent} could not go on with {len(of_kind)} games, which it lost: {kind} "
+        f"({of_kind[0].message[:MOST_SAID]})"
+        for agent in agents
+        for kind, of_kind in by_kind(agent, forfeits).items()
+    ]
 
 
 def caption(tournament: Tournament) -> str:
@@ -82,6 +107,6 @@ def caption(tournament: Tournament) -> str:
     return (
         f"{config.pairs} deals a pairing, each played twice with the seats swapped; seed "
         f"{config.seed}. Elo: Bradley-Terry, {tournament.ratings.anchor} is 0. Score: mean payoff "
-        "of a game, against all that were met and against each; 95 % intervals by bootstrap over "
-        "the deals, ± is half of one."
+        "of a game, against all that were met and against each; 95 % intervals over the deals, "
+        "± is half of one."
     )

@@ -13,9 +13,11 @@ from typing import Any, get_args
 
 from agents.registry import KNOWN
 from conquian_env import __version__
-from training.backends import Backend, Setting, by_pairing, play_all, prepared
+from training.backends import Backend, Setting, by_pairing, is_ours, play_all, prepared
 from training.command import command
+from training.digests import digest_of
 from training.ledger import Ledger, LedgerError
+from training.lock import holding
 from training.report import print_report, write_curves, write_report
 from training.results import Tournament, TournamentConfig
 from training.schedule import Format, pairings, parts
@@ -44,34 +46,37 @@ def play_tournament(
 
     Raises:
         AgentError: a spec names no agent, or its agent plays other rules.
+        DigestError: the files of an agent cannot be told.
         LedgerError: the tournament in ``out`` is another one, or there is one in the way.
-        OptionError: there is no such backend, or no worker.
+        LockError: another process plays into ``out``.
+        OptionError: there is no such backend, or no worker, or there are too many parts.
+        WorkerError: a worker was killed.
     """
-    out.mkdir(parents=True, exist_ok=True)
+    meetings = pairings(config.format, len(config.agents), config.rungs)
+    todo = parts(meetings, config.pairs, config.part)
     setting = Setting(config.agents, config.rule_set, config.seed, config.records, config.limits)
     setting = prepared(setting, workers, backend)
-    path = out / LEDGER
-    if path.exists() and overwrite:
-        path.unlink()
-    if path.exists() and not resume:
-        raise LedgerError(f"{path} exists: give another --out, --resume or --overwrite")
-    ledger = Ledger(path, _head(config, setting))
-    todo = parts(
-        pairings(config.format, len(config.agents), config.rungs), config.pairs, config.part
-    )
-    left = [part for part in todo if part not in ledger.played]
-    done = sum(part.stop - part.start for part in ledger.played)
-    for part, result in play_all(setting, left, workers, backend, done):
-        ledger.add(part, result)
+    content, path = _content(config, setting), out / LEDGER
+    with holding(out):
+        if path.exists() and overwrite:
+            path.unlink()
+        if path.exists() and not resume:
+            raise LedgerError(f"{path} exists: give another --out, --resume or --overwrite")
+        ledger = Ledger(path, content, setting, todo)
+        left = [part for part in todo if part not in ledger.played]
+        done = sum(part.stop - part.start for part in ledger.played)
+        for part, result in play_all(setting, left, workers, backend, done):
+            ledger.add(part, result)
     return Tournament(config, by_pairing(todo, ledger.played))
 
 
-def _head(config: TournamentConfig, setting: Setting) -> dict[str, Any]:
+def _content(config: TournamentConfig, setting: Setting) -> dict[str, Any]:
     """What a ledger is of: all that its results depend on, as JSON has it."""
     values = asdict(config) | {"rules": setting.rules.to_dict(), "files": dict(setting.files)}
+    values["code"] = {spec: digest_of(spec) for spec in config.agents if not is_ours(spec)}
     del values["anchor"]  # which changes no game
-    head: dict[str, Any] = json.loads(json.dumps({"version": __version__, **values}))
-    return head
+    content: dict[str, Any] = json.loads(json.dumps({"version": __version__, **values}))
+    return content
 
 
 def _config(options: argparse.Namespace) -> TournamentConfig:
