@@ -56,6 +56,17 @@ def test_a_checkpoint_written_anew_during_the_games_ends_them(spec, tmp_path):
         payoff(setting)
 
 
+def test_a_checkpoint_may_have_another_name_in_a_worker(tmp_path, monkeypatch):
+    (there := tmp_path / "there").mkdir()
+    write_policy(tmp_path / "p.pt", 0)
+    (there / "p.pt").symlink_to(tmp_path / "p.pt")
+    monkeypatch.chdir(tmp_path)
+    setting = prepared(Setting(("ppo:p.pt", "greedy"), RuleSet(), 1), 1, "local")
+    before = payoff(setting)
+    monkeypatch.chdir(there)
+    np.testing.assert_array_equal(payoff(setting), before)
+
+
 def test_the_files_of_an_agent_are_its_own_and_those_of_agents_it_asks():
     assert files_of(make_agent("ppo:baseline")) == (str(BASELINE),)
     assert files_of(make_agent("pimc:base=ppo:baseline")) == (str(BASELINE),)

@@ -17,6 +17,7 @@ import pytest
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from conquian_env import RuleSet
+from tests.test_backends import write_policy
 from tests.test_process import below, left_of
 from training.backends import Limits
 from training.ledger import LedgerError
@@ -227,6 +228,19 @@ def test_the_code_of_others_belongs_to_a_tournament(tmp_path, monkeypatch):
     play_tournament(config, tmp_path / "out", resume=True)
     (tmp_path / "mine_alone.py").write_text(CODE + "\n")
     with pytest.raises(LedgerError, match=r"code was \{'mine_alone:Mine': '"):
+        play_tournament(config, tmp_path / "out", resume=True)
+
+
+def test_a_tournament_goes_on_with_the_same_checkpoint_wherever_it_lies(tmp_path, monkeypatch):
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        write_policy(tmp_path / folder / "p.pt", 0)
+    config = TournamentConfig(agents=("random", "ppo:p.pt"), pairs=4)
+    for folder in ("one", "two"):
+        monkeypatch.chdir(tmp_path / folder)
+        play_tournament(config, tmp_path / "out", resume=True)
+    write_policy(tmp_path / "two" / "p.pt", 1)
+    with pytest.raises(LedgerError, match="checkpoints was"):
         play_tournament(config, tmp_path / "out", resume=True)
 
 

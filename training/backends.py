@@ -110,7 +110,8 @@ class Players:
             if is_ours(spec):
                 agent = self._agents[spec] = make_agent(spec)
                 for path in files_of(agent):  # after it was read, so that no change is missed
-                    self.files[path] = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+                    real = Path(path).resolve()  # a worker may know it by another name
+                    self.files[str(real)] = hashlib.sha256(real.read_bytes()).hexdigest()
             else:
                 self._agents[spec] = self.setting.limits.agent(spec)
         return self._agents[spec]

@@ -72,7 +72,8 @@ def play_tournament(
 
 def _content(config: TournamentConfig, setting: Setting) -> dict[str, Any]:
     """What a ledger is of: all that its results depend on, as JSON has it."""
-    values = asdict(config) | {"rules": setting.rules.to_dict(), "files": dict(setting.files)}
+    values = asdict(config) | {"rules": setting.rules.to_dict()}
+    values["checkpoints"] = [digest for _, digest in setting.files]  # wherever they lie by now
     values["code"] = {spec: digest_of(spec) for spec in config.agents if not is_ours(spec)}
     del values["anchor"]  # which changes no game
     content: dict[str, Any] = json.loads(json.dumps({"version": __version__, **values}))
