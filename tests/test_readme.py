@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from conquian_env.cli import main
+from training.benchmark import leaderboard
 
 README = Path("README.md").read_text(encoding="utf-8")
 
@@ -41,6 +42,13 @@ def test_python_snippets_and_console_sessions(capsys, monkeypatch, tmp_path):
         assert main(words[2:]) == 0
         printed = capsys.readouterr().out
         assert printed == output or (output.endswith("\n…\n") and printed.startswith(output[:-2]))
+
+
+def test_the_leaderboard_is_what_the_cards_say():
+    assert (
+        "\n\n" + "\n".join(leaderboard(sorted(Path("docs/cards").glob("*.json")))) + "\n\n"
+        in README
+    )
 
 
 def test_nothing_is_left_to_fill_in():
