@@ -4,12 +4,14 @@ import io
 import json
 import os
 import zipfile
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from agents.agent import AgentError
 from agents.network import Network, NetworkConfig, make_network
@@ -86,7 +88,7 @@ def write(path: Path, file_format: str, content: dict[str, Any]) -> None:
     stamp = {"version": __version__, "observation_version": OBSERVATION_VERSION}
     buffer = io.BytesIO()
     torch.save({"format": file_format} | stamp | content, buffer)
-    part = path.with_name(path.name + ".part")
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("wb") as file:
@@ -139,3 +141,27 @@ def read(path: Path, file_format: str, types: dict[str, type]) -> dict[str, Any]
         if not isinstance(content[key], expected):
             raise CheckpointError(f"{path}: {key} is no {expected.__name__}")
     return content
+
+
+def fitting(name: str, given: object, like: Mapping[Any, Tensor]) -> dict[Any, Tensor]:
+    """Tensors of a file if they have names, shapes and types as those of ``like``; copies.
+
+    What is adopted without a copy, as optimisers do, could crash the process.
+
+    Raises:
+        CheckpointError: they are others; the message begins with ``name``.
+    """
+    if not isinstance(given, dict) or given.keys() != like.keys():
+        raise CheckpointError(f"{name}: these are not the tensors of this configuration")
+    for key, model in like.items():
+        if not _is_like(given[key], model):
+            raise CheckpointError(f"{name}: {key} is no {model.dtype} of shape {[*model.shape]}")
+    return {key: one.clone(memory_format=torch.contiguous_format) for key, one in given.items()}
+
+
+def _is_like(tensor: object, model: Tensor) -> bool:
+    return (
+        isinstance(tensor, Tensor)
+        and (tensor.device.type, tensor.layout) == ("cpu", torch.strided)
+        and (tensor.shape, tensor.dtype) == (model.shape, model.dtype)
+    )

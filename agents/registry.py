@@ -3,7 +3,8 @@
 import importlib
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from agents.agent import Agent, AgentError
@@ -29,7 +30,7 @@ def make_agent(spec: str) -> Agent:
     arguments.
 
     Raises:
-        AgentError: there is no such agent, or it refused its arguments; the message has the spec.
+        AgentError: there is no such agent, or it cannot be made; the message has the spec.
     """
     name, _, text = spec.partition(":")
     target, text = (KNOWN[name], text) if name in KNOWN else (spec, "")
@@ -38,18 +39,25 @@ def make_agent(spec: str) -> Agent:
         raise AgentError(
             f"unknown agent {spec!r}: known are {', '.join(KNOWN)} and package.module:Class"
         )
-    try:
+    with _told(spec):
         factory = getattr(importlib.import_module(module_name), class_name)
-    except (ImportError, AttributeError, ValueError, TypeError) as error:
-        raise AgentError(f"agent {spec!r}: {error}") from error
-    try:
         arguments = _arguments(factory, text)
-    except TypeError as error:
-        raise AgentError(f"agent {spec!r}: {error}") from error
-    agent = factory(*arguments.args, **arguments.kwargs)
+        agent = factory(*arguments.args, **arguments.kwargs)
     if not isinstance(agent, Agent):
         raise AgentError(f"agent {spec!r} has no act(views)")
     return agent
+
+
+@contextmanager
+def _told(spec: str) -> Iterator[None]:
+    """Whatever an agent's code raises is an AgentError that names it; memory is another matter."""
+    try:
+        yield
+    except (AgentError, MemoryError):
+        raise
+    except Exception as error:
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        raise AgentError(f"agent {spec!r}: {said}") from error
 
 
 def files_of(agent: Agent) -> tuple[str, ...]:

@@ -38,6 +38,11 @@ class First:
         return views.mask.argmax(axis=1)
 
 
+class TooBig:
+    def __init__(self):
+        raise MemoryError
+
+
 class NoAct:
     pass
 
@@ -195,6 +200,7 @@ def test_make_agent_by_dotted_name():
     [
         ("", "unknown agent ''"),
         ("nobody", "unknown agent 'nobody'"),
+        ("tests.rogues:RefusesToStart", "RefusesToStart': ValueError: not today"),
         ("tests.test_agents:Nobody", "'tests.test_agents:Nobody'"),
         ("no.such.module:X", "'no.such.module:X'"),
         ("tests.test_agents:NoAct", "'tests.test_agents:NoAct' has no act"),
@@ -222,3 +228,27 @@ def test_a_wrong_spec_is_refused_by_name(spec, said):
         make_agent(spec)
     assert said in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("raise ArithmeticError('''two\\nlines''')", "ArithmeticError: two lines"),
+        ("class X(", "SyntaxError: '(' was never closed"),
+    ],
+)
+def test_a_module_that_cannot_be_imported_is_the_error_of_its_agent(
+    code, said, tmp_path, monkeypatch
+):
+    (tmp_path / "module_of_an_agent.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(AgentError) as caught:
+        make_agent("module_of_an_agent:X")
+    assert str(caught.value).startswith(f"agent 'module_of_an_agent:X': {said}")
+    assert "\n" not in str(caught.value)
+
+
+def test_an_agent_that_fills_the_memory_is_no_error_of_its_spec():
+    """Its process says so (agents/process)."""
+    with pytest.raises(MemoryError):
+        make_agent("tests.test_agents:TooBig")

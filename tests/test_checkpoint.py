@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from agents import checkpoint as module
-from agents.checkpoint import FORMAT, Checkpoint, CheckpointError, load, read, save, write
+from agents.checkpoint import FORMAT, Checkpoint, CheckpointError, fitting, load, read, save, write
 from agents.network import Network, NetworkConfig, make_network
 from conquian_env import RuleSet
 from training import run
@@ -83,9 +83,44 @@ def test_the_file_is_there_at_once_or_not_at_all(path, monkeypatch):
     monkeypatch.setattr(Path, "replace", replaced)
     with pytest.raises(CheckpointError, match="No space left on device"):
         save(path, Checkpoint(network(), RuleSet(), 1))
-    assert order == ["fsync", ("policy.pt.part", True)]
+    assert order == ["fsync", (f"policy.pt.{os.getpid()}.part", True)]
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_write_leaves_those_of_other_processes_alone(path):
+    other = path.with_name("policy.pt.part")
+    other.write_text("of another process")
+    save(path, Checkpoint(network(), RuleSet(), 1))
+    assert other.read_text() == "of another process"
+
+
+def test_tensors_that_fit_are_copied():
+    like = {"a": torch.zeros(2, 3)}
+    given = {"a": torch.ones(1).expand(2, 3)}
+    copied = fitting("moments", given, like)
+    assert torch.equal(copied["a"], torch.ones(2, 3))
+    assert copied["a"].is_contiguous()
+    assert copied["a"].data_ptr() != given["a"].data_ptr()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (None, "moments: these are not the tensors of this configuration"),
+        ({}, "moments: these are not"),
+        ({"a": torch.zeros(2, 3), 1: torch.zeros(1)}, "moments: these are not"),
+        ({"a": None}, "moments: a is no torch.float32 of shape [2, 3]"),
+        ({"a": torch.zeros(6)}, "a is no"),
+        ({"a": torch.zeros(2, 3).half()}, "a is no"),
+        ({"a": torch.zeros(2, 3).to_sparse()}, "a is no"),
+        ({"a": torch.zeros(2, 3, device="meta")}, "a is no"),
+    ],
+)
+def test_tensors_that_do_not_fit_are_refused(given, said):
+    with pytest.raises(CheckpointError) as caught:
+        fitting("moments", given, {"a": torch.zeros(2, 3)})
+    assert said in str(caught.value)
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path):

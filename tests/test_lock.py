@@ -11,6 +11,7 @@ from training.lock import LockError, holding
 
 HOLDER = """
 import sys, time
+from pathlib import Path
 from training.lock import holding
 with holding(Path(sys.argv[1])):
     print("held", flush=True)

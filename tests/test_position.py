@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from conquian_env import Game, Phase, RuleSet, Source, card, cards
+from conquian_env import Batch, Game, Phase, RuleSet, Source, card, cards
 from conquian_env.actions import (
     FORCE,
     GAVE,
@@ -19,7 +19,9 @@ from conquian_env.actions import (
 from conquian_env.cards import NAMES
 from conquian_env.errors import ConquianError, PositionError
 from conquian_env.game import JSON_FORMAT
-from conquian_env.state import MAX_EVENTS
+from conquian_env.position import check_states
+from conquian_env.rules import rule_set
+from conquian_env.state import MAX_EVENTS, STATE
 from tests.playing import choose, playthroughs
 from tests.positions import HAND_0, HAND_1, RULES, drawn, force, meld, offered, position, won
 
@@ -418,3 +420,61 @@ def test_refused_saves_leave_nothing_behind() -> None:
             Game.from_json(bad)
     assert Game.from_json(text).to_json() == text
     assert json.loads(text)["format"] == JSON_FORMAT
+
+
+# --- states of unknown origin ---
+
+VARIANTS = ["classic", "mexican", "bicycle", "nano", "classic,draw=double,lay_order=ascending"]
+
+
+@pytest.mark.parametrize("rules", VARIANTS)
+def test_every_state_that_is_reached_is_taken(rules: str) -> None:
+    batch, rng = Batch(8, rule_set(rules), seed=5, skip_forced=True), np.random.default_rng(0)
+    for _ in range(60):
+        states = batch.states()
+        check_states(states, batch.rules)
+        batch.step(batch.sample_actions(rng))
+
+
+@pytest.mark.parametrize("rules", VARIANTS)
+def test_what_is_taken_of_damaged_states_can_be_played_on(rules: str) -> None:
+    """A byte is another one; most such states are refused."""
+    batch, rng = Batch(1, rule_set(rules), seed=5), np.random.default_rng(0)
+    taken = 0
+    for _ in range(200):
+        batch.step(batch.sample_actions(rng))
+        states, other = batch.states(), Batch(1, batch.rules)
+        states.view(np.uint8)[rng.integers(STATE.itemsize)] = rng.integers(256)
+        try:
+            check_states(states, batch.rules)
+        except PositionError:
+            continue
+        taken += 1
+        other.restore(states)
+        for _ in range(30):
+            other.step(other.sample_actions(rng))
+    assert 0 < taken < 150
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("phase", -1), ("phase", 6), ("actor", 2), ("actor", -1), ("face_up", -2), ("face_up", 40),
+        ("given", -2), ("source", -2), ("source", 3), ("winner", -2), ("winner", 0), ("redeal", 1),
+        ("stock_next", -20), ("stock_next", 41), ("stock_end", 41), ("stock", -1), ("stock", 50),
+        ("events", -1), ("events", 201), ("history", 127), ("ply", -1), ("ply", 201), ("deal", -1),
+        ("hand", -1), ("table", 1 << 40), ("dead", 1), ("pack", 0), ("removed", 1),
+        ("declined", -1), ("discarded", 1 << 40), ("known", 1),
+    ],
+)  # fmt: skip
+def test_a_state_outside_its_ranges_is_refused(field: str, value: int) -> None:
+    states = Batch(3).states()
+    check_states(states, RuleSet())
+    states[field][1] = value
+    with pytest.raises(PositionError, match=r"^state 1"):
+        check_states(states, RuleSet())
+
+
+def test_a_state_of_other_rules_is_refused() -> None:
+    with pytest.raises(PositionError, match=r"^state 0"):
+        check_states(Batch(3, "nano").states(), RuleSet())

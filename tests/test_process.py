@@ -215,7 +215,7 @@ STARTS = [
     ("no.such.module:Class", "No module named 'no'"),
     ("tests.rogues:Nobody", "has no attribute 'Nobody'"),
     ("tests.rogues:NoAct", "has no act(views)"),
-    ("tests.rogues:RefusesToStart", "it raised ValueError('not today')"),
+    ("tests.rogues:RefusesToStart", "ValueError: not today"),
     ("tests.rogues:ExitsAtStart", "its process ended with status 1 after 'a wish to leave'"),
     ("tests.rogues:EatsAtStart", "it ran out of memory"),
     ("null\0byte", "embedded null byte"),

@@ -28,6 +28,7 @@ from training import run as module
 from training import train as train_module
 from training.command import StoppedError
 from training.config import Config, EvaluationConfig, PoolConfig, PPOConfig
+from training.lock import LockError, holding
 from training.match import play_match
 from training.ranks import Ranks
 from training.run import EVALUATION_SEED, DivergedError, Run
@@ -376,6 +377,51 @@ def test_a_second_ctrl_c_is_not_waited_for(tmp_path, monkeypatch):
     assert not (tmp_path / "state.pt").exists()
 
 
+def test_a_run_that_evaluates_nothing_can_be_gone_on_with(tmp_path, monkeypatch):
+    """Its best policy is the newest."""
+    config = replace(SHORT, evaluation=EvaluationConfig(anchors=(), every=2))
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "step", killing(Run.step, at=5))
+        with pytest.raises(Killed):
+            train(config, tmp_path)
+    train(config, tmp_path, resume=True)
+    assert content(tmp_path / "state.pt")["best"] == 6.0
+    assert load(tmp_path / "best.pt").decisions == 768
+
+
+def test_what_a_kill_cut_off_is_cleared_away(tmp_path):
+    train(SHORT, tmp_path)
+    for name in ("state.pt.123.part", "notes.part"):
+        (tmp_path / name).write_text("half")
+    train(SHORT, tmp_path, resume=True)
+    assert [path.name for path in tmp_path.glob("*.part")] == ["notes.part"]
+
+
+@pytest.mark.parametrize("how", [{}, {"resume": True}, {"overwrite": True}], ids=str)
+def test_two_runs_do_not_write_to_one_folder(how, tmp_path):
+    """The second one is refused, and leaves everything as it is."""
+    run_of(steps=1).save(tmp_path / "state.pt")
+    with holding(tmp_path):
+        before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+        with pytest.raises(LockError, match="another run is writing there"):
+            train(SHORT, tmp_path, **how)
+        assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_a_folder_is_held_while_a_run_lives(tmp_path, monkeypatch):
+    real = Run.step
+
+    def step(run: Run) -> dict[str, float]:
+        with pytest.raises(LockError), holding(tmp_path):
+            pass
+        return real(run)
+
+    monkeypatch.setattr(Run, "step", step)
+    train(SHORT, tmp_path)
+    with holding(tmp_path):
+        pass
+
+
 def test_a_run_may_be_trained_in_another_thread(tmp_path):
     """Signals are for the main thread alone."""
     with ThreadPoolExecutor(1) as pool:
@@ -417,6 +463,25 @@ def changed(path: Path, **values: object) -> None:
     torch.save(content(path) | values, path)
 
 
+def with_moments(path: Path, **values: object) -> None:
+    """What Adam knows of the first weights is other, and may be of another shape."""
+    optimizer = content(path)["optimizer"]
+    optimizer["state"][0] |= values
+    changed(path, optimizer=optimizer)
+
+
+def first_moment(path: Path) -> Tensor:
+    return content(path)["optimizer"]["state"][0]["exp_avg"]
+
+
+def changed_in(path: Path, part: str, **values: object) -> None:
+    changed(path, **{part: content(path)[part] | values})
+
+
+def filled(path: Path, name: str, value: int) -> None:
+    changed(path, **{name: torch.full_like(content(path)[name], value)})
+
+
 DAMAGE: dict[str, Callable[[Path], object]] = {
     "missing": lambda path: path.unlink(),
     "empty": lambda path: path.write_bytes(b""),
@@ -433,6 +498,35 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
     "too few games": lambda path: changed(path, opponent=torch.zeros(3, dtype=torch.int64)),
     "games of another size": lambda path: changed(path, states=torch.zeros(16, 5).byte()),
     "a wrong type": lambda path: changed(path, updates="many"),
+    "updates below none": lambda path: changed(path, updates=-5),
+    "updates past the end": lambda path: changed(path, updates=7),
+    "updates past all numbers": lambda path: changed(path, updates=10**30),
+    "a best that is no number": lambda path: changed(path, best=math.nan),
+    "weights without a name": lambda path: changed(path, network={1: torch.ones(2)}),
+    "weights of another type": lambda path: changed(
+        path, average={name: one.double() for name, one in content(path)["average"].items()}
+    ),
+    "no critic": lambda path: changed(path, critic={}),
+    "moments of another shape": lambda path: with_moments(path, exp_avg=torch.zeros(1)),
+    "moments of another type": lambda path: with_moments(path, exp_avg=first_moment(path).double()),
+    "moments in no order": lambda path: with_moments(path, exp_avg=first_moment(path).to_sparse()),
+    "moments that are none": lambda path: with_moments(path, exp_avg=None),
+    "moments of weights that are none": lambda path: changed_in(path, "optimizer", state={99: {}}),
+    "moments in a list": lambda path: changed_in(path, "optimizer", state=[1]),
+    "past selves without number": lambda path: changed_in(path, "pool", added="two"),
+    "past selves beyond number": lambda path: changed_in(path, "pool", past=[], added=10**30),
+    "more past selves than updates": lambda path: changed_in(
+        path, "pool", past=2 * content(path)["pool"]["past"], added=2
+    ),
+    "fewer past selves than there were": lambda path: changed_in(path, "pool", past=[]),
+    "games of random bytes": lambda path: changed(
+        path, states=torch.randint(256, content(path)["states"].shape).byte()
+    ),
+    "games of nothing": lambda path: filled(path, "states", 0),
+    "an opponent that is nobody": lambda path: filled(path, "opponent", 99),
+    "an opponent at no table": lambda path: filled(path, "opponent_seat", 7),
+    "opponents without a seat": lambda path: filled(path, "opponent_seat", -1),
+    "seats without an opponent": lambda path: filled(path, "opponent", -1),
 }
 
 
@@ -539,6 +633,20 @@ def test_a_run_can_begin_with_the_weights_of_another(tmp_path):
         for name, tensor in network.state_dict().items():
             assert torch.equal(tensor, weights[name])
     assert run.updates == 0
+
+
+def test_a_run_is_gone_on_with_without_what_it_began_with(tmp_path, monkeypatch):
+    start = tmp_path / "start.pt"
+    save(start, Checkpoint(make_network(FULL.network), RuleSet(deal=4), 0))
+    config = replace(SHORT, start=str(start))
+    train(config, tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr(Run, "step", killing(Run.step, at=4))
+        with pytest.raises(Killed):
+            train(config, tmp_path / "parts")
+    start.unlink()
+    train(config, tmp_path / "parts", resume=True)
+    same_as(tmp_path / "whole", tmp_path / "parts")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from agents.network import NetworkConfig
 from agents.symmetry import reversible
 from conquian_env import RuleSet
 from training.toml import (
+    LARGEST,
     STRICT,
     ConfigError,
     Count,
@@ -20,8 +21,9 @@ from training.toml import (
     rules_of,
 )
 
-Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Weight = Annotated[float, Field(ge=0, le=LARGEST)]
 Share = Annotated[float, Field(ge=0, le=1)]
+MOST = 1 << 26  # decisions in a rollout of all games, about a hundred gigabytes
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -100,7 +102,7 @@ class EvaluationConfig:
     """
 
     anchors: tuple[str, ...] = ("greedy", "expert")
-    pairs: Annotated[int, Field(ge=2)] = 1000
+    pairs: Annotated[int, Field(ge=2, le=10_000_000)] = 1000
     every: Count = 50
     exact: bool = False
 
@@ -137,7 +139,12 @@ class Config:
     evaluation: EvaluationConfig = EvaluationConfig()
 
     def __post_init__(self) -> None:
-        """Refuse a mirror that is none."""
+        """Refuse rollouts that no memory holds, and a mirror that is none."""
+        if self.num_games * self.rollout > MOST:
+            raise ConfigError(
+                f"num_games * rollout: {self.num_games} * {self.rollout} decisions between two "
+                f"updates are more than {MOST}"
+            )
         if self.ppo.reverse_ranks and not reversible(self.rule_set):
             raise ConfigError(f"ppo.reverse_ranks is no symmetry of {self.rule_set}")
 

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from agents import make_agent
 from agents.agent import Agent, uniforms
+from agents.checkpoint import CheckpointError, fitting
 from agents.network import Network
 from agents.policy import NetworkAgent
 from conquian_env import Batch, RuleSet
+from conquian_env.errors import shown
 from conquian_env.seeds import derive
 from training.config import PoolConfig
 from training.match import ask, check_plays
@@ -61,14 +63,29 @@ class Pool:
 
         Raises:
             ConfigError: it had other anchors.
+            CheckpointError: its past selves are none of this configuration.
         """
         anchors = [name for name, _ in self.anchors]
         if state["anchors"] != anchors:
             raise ConfigError(f"pool: the anchors were {state['anchors']}, and are {anchors}")
         for name, weights in state["past"]:
-            like.load_state_dict(weights)
-            self.add(like, name)
-        self.added = state["added"]
+            like.load_state_dict(fitting("pool", weights, like.state_dict()))
+            self.add(like, str(name))
+        added = state["added"]
+        if type(added) is not int or min(added, self.past.maxlen or 0) != len(self.past):
+            raise CheckpointError(f"pool: {shown(added)} were added, and {len(self.past)} are left")
+        self.added = added
+
+    def check(self, opponent: NDArray[np.int64], seat: NDArray[np.int8]) -> None:
+        """Refuse opponents (both [n]) that ``draw`` cannot have drawn so far.
+
+        Raises:
+            CheckpointError: there is no such opponent, or no such seat.
+        """
+        numbers = (opponent >= NOBODY) & (opponent < len(self.anchors) + self.added)
+        seats = np.where(opponent == NOBODY, seat == NOBODY, (seat == 0) | (seat == 1))
+        if not (numbers & seats).all():
+            raise CheckpointError("opponent, opponent_seat: the pool has none such")
 
     def __getitem__(self, number: int) -> tuple[str, Agent]:
         """The name and the agent of a number."""

@@ -20,6 +20,7 @@ from conquian_env import Batch
 from conquian_env.actions import NUM_ACTIONS
 from conquian_env.jit import jit
 from conquian_env.observation import HIDDEN_SIZE
+from conquian_env.position import check_states
 from conquian_env.seeds import derive
 from conquian_env.state import STATE
 from training.advantages import advantages
@@ -149,10 +150,17 @@ class Collector:
         return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
     def restore(self, state: dict[str, Tensor], steps: int) -> None:
-        """Put every game where ``state`` has it, after so many steps."""
-        self.batch.restore(state["states"].numpy().view(STATE)[:, 0])
-        self.opponent[:] = state["opponent"].numpy()
-        self.opponent_seat[:] = state["opponent_seat"].numpy()
+        """Put every game where ``state`` has it, after so many steps.
+
+        Raises:
+            PositionError, CheckpointError: a game, or an opponent, cannot be.
+        """
+        arrays = {name: tensor.numpy() for name, tensor in state.items()}
+        states = arrays["states"].view(STATE)[:, 0]
+        check_states(states, self.batch.rules)
+        self.pool.check(arrays["opponent"], arrays["opponent_seat"])
+        self.batch.restore(states)
+        self.opponent[:], self.opponent_seat[:] = arrays["opponent"], arrays["opponent_seat"]
         self.steps = steps
 
     def _to_device(self, array: NDArray[Any]) -> Tensor:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from agents import make_agent
-from agents.checkpoint import CheckpointError, load, read, write
+from agents.checkpoint import CheckpointError, fitting, load, read, write
 from agents.network import Critic, Network, make_network
 from agents.policy import NetworkAgent
 from conquian_env.errors import ConquianError, shown
@@ -47,6 +48,11 @@ class DivergedError(ConquianError):
 class Run:
     """Networks, optimiser, games and opponents, at the beginning or between two updates.
 
+    Args:
+        config: what to do.
+        ranks: the processes that learn together.
+        resumed: whether ``load`` comes next, so that no checkpoint to begin with is needed.
+
     Attributes:
         network, critic: what learns; the critic may be None.
         average: the policy with averaged weights, what is evaluated and kept.
@@ -58,13 +64,14 @@ class Run:
         ConfigError, AgentError, CheckpointError, RuleSetError: what is asked for cannot be done.
     """
 
-    def __init__(self, config: Config, ranks: Ranks) -> None:
+    def __init__(self, config: Config, ranks: Ranks, resumed: bool = False) -> None:
         self.config, self.ranks, self.rules = config, ranks, config.rule_set
         self.revision = _revision()
         device = _device(config.device)
         with torch.random.fork_rng(devices=[]):  # the caller's global generator stays as it was
             torch.manual_seed(config.seed)
-            self.network: Network = _start(config) or make_network(config.network)
+            started = None if resumed else _start(config)
+            self.network: Network = started or make_network(config.network)
             self.critic = Critic(config.network) if config.ppo.critic else None
         self.average: Network = copy.deepcopy(self.network)
         networks = [self.network] + ([self.critic] if self.critic else [])
@@ -180,21 +187,51 @@ class Run:
         content = read(path, FORMAT, TYPES)
         try:
             _check_same(json.loads(content["config"]), self.recipe)
-            self.network.load_state_dict(content["network"])
-            self.average.load_state_dict(content["average"])
-            if self.critic:
-                self.critic.load_state_dict(content["critic"])
-            self.optimizer.load_state_dict(content["optimizer"])
-            self.pool.restore(content["pool"], copy.deepcopy(self.average))
-            for collector in self.collectors:
-                rows = torch.from_numpy(collector.games)
-                steps = content["updates"] * self.config.rollout
-                collector.restore({name: content[name][rows] for name in GAMES}, steps)
+            self._restore(content)
         except ConfigError as error:
             raise ConfigError(f"{path}: {error}") from None
         except (ConquianError, RuntimeError, ValueError, TypeError, LookupError) as error:
             raise CheckpointError(f"{path}: {' '.join(str(error).split())}") from None
+
+    def _restore(self, content: dict[str, Any]) -> None:
+        """Put everything where a file has it; what would not fit is refused."""
         self.updates, self.best = content["updates"], content["best"]
+        if not 0 <= self.updates <= -(-self.config.decisions // self.decisions_a_step):
+            raise CheckpointError(f"updates is {shown(self.updates)}")
+        if math.isnan(self.best):
+            raise CheckpointError("best is no number")
+        for name in ("network", "average", "critic"):
+            network: torch.nn.Module = getattr(self, name) or torch.nn.Identity()  # no tensors
+            network.load_state_dict(fitting(name, content[name], network.state_dict()))
+        self._restore_optimizer(content["optimizer"].get("state"))
+        self.pool.restore(content["pool"], copy.deepcopy(self.average))
+        if self.pool.added > self.updates:
+            raise CheckpointError(f"pool: {shown(self.pool.added)} were added")
+        self._restore_games({name: content[name] for name in GAMES})
+
+    def _restore_optimizer(self, state: object) -> None:
+        """Adam has moments of all weights, or of none before its first step."""
+        weights = self.learner.weights if state else []
+        if not isinstance(state, dict) or state.keys() != set(range(len(weights))):
+            raise CheckpointError("optimizer: these are not the weights of this configuration")
+        step, names = torch.zeros(()), ("exp_avg", "exp_avg_sq")
+        moments = {
+            number: fitting("optimizer", state[number], {"step": step, **dict.fromkeys(names, one)})
+            for number, one in enumerate(weights)
+        }
+        self.optimizer.load_state_dict(self.optimizer.state_dict() | {"state": moments})
+
+    def _restore_games(self, games: dict[str, Tensor]) -> None:
+        """Those of this process; the file has all."""
+        like = {
+            name: some.new_empty((self.config.num_games, *some.shape[1:]))
+            for name, some in self.collectors[0].state().items()
+        }
+        games = fitting("games", games, like)
+        steps = self.updates * self.config.rollout
+        for collector in self.collectors:
+            rows = torch.from_numpy(collector.games)
+            collector.restore({name: games[name][rows] for name in GAMES}, steps)
 
 
 def _check_same(theirs: object, ours: object, key: str = "") -> None:

@@ -29,8 +29,9 @@ def _playable(value: str | dict[str, Any]) -> str | dict[str, Any]:
 
 
 STRICT = ConfigDict(extra="forbid", strict=True)
-Count = Annotated[int, Field(ge=1)]
-Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+LARGEST = 1e30  # of numbers that become float32
+Count = Annotated[int, Field(ge=1, lt=1 << 63)]
+Positive = Annotated[float, Field(gt=0, le=LARGEST)]
 Rules = Annotated[str | dict[str, Any], AfterValidator(_playable)]
 
 
@@ -44,7 +45,7 @@ def load_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}") from None
-    except ValueError as error:  # not UTF-8, or not TOML
+    except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, or too deep
         raise ConfigError(f"{path}: {error}") from None
 
 
@@ -61,7 +62,11 @@ def checked(values: dict[str, Any], kind: type[T], source: str) -> T:
     """
     try:
         # Through JSON, because only there a strict check reads nested tables as dataclasses.
-        return TypeAdapter(kind).validate_json(json.dumps(values, default=str))
+        text = json.dumps(values, default=str)
+    except (ValueError, RecursionError) as error:  # too many digits, or too deep
+        raise ConfigError(f"{source}: {error}") from None
+    try:
+        return TypeAdapter(kind).validate_json(text)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))

@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Self
 
@@ -22,6 +22,7 @@ from tqdm import tqdm
 from agents.checkpoint import Checkpoint, save
 from training.command import StoppedError, command
 from training.config import Config, load_config
+from training.lock import holding
 from training.ppo import Losses
 from training.ranks import Ranks, joined
 from training.run import DivergedError, Run
@@ -79,13 +80,21 @@ def train(
         DivergedError: losses are not finite; the last good checkpoint is kept, and named.
         CheckpointError: a file cannot be read or written.
         ConfigError: the run to go on with had another configuration, or there is one in the way.
+        LockError: another run is writing to ``out``.
     """
-    run = Run(config, ranks)
-    if resume:
-        run.load(out / STATE)
-    if ranks.rank == 0:
-        _prepare(out, run, resume or overwrite)
-    saved = run.decisions
+    run = Run(config, ranks, resume)
+    with holding(out) if ranks.rank == 0 else nullcontext():
+        if resume:
+            run.load(out / STATE)
+        if ranks.rank == 0:
+            _prepare(out, run, resume or overwrite)
+        _learn(run, out)
+    return out / POLICY
+
+
+def _learn(run: Run, out: Path) -> None:
+    """Step after step, until all decisions are played or somebody asks to stop."""
+    config, ranks, saved = run.config, run.ranks, run.decisions
     with _one_thread(), _Log(out, run) as log, _asked_to_stop() as asked:
         while run.decisions < config.decisions:
             try:
@@ -104,17 +113,17 @@ def train(
                 saved = run.decisions
             if stop and not ended:
                 raise StoppedError(f"stopped after {saved} decisions; --resume goes on")
-    return out / POLICY
 
 
 def _prepare(out: Path, run: Run, replace: bool) -> None:
-    """Make the folder; what a run at its beginning finds there goes, if it may."""
+    """What a run at its beginning finds in its folder goes, if it may, and what a kill cut off."""
     kept = [out / name for name in (POLICY, BEST, STATE) if (out / name).exists()]
     if kept and not replace:
         raise ConfigError(f"{kept[0]} exists: give another --out, --resume or --overwrite")
     for path in () if run.updates else (*kept, *out.glob("events.out.tfevents.*")):
         path.unlink()
-    out.mkdir(parents=True, exist_ok=True)
+    for path in out.glob("*.pt.*.part"):
+        path.unlink()
     (out / "config.json").write_text(json.dumps(run.recipe, indent=2), encoding="utf-8")
 
 
@@ -123,7 +132,7 @@ def _evaluate(run: Run, out: Path) -> dict[str, float]:
     began = time.perf_counter()
     scores = run.evaluate()
     wins = [scores[f"eval/vs_{anchor}"] for anchor in run.config.evaluation.anchors]
-    newest = -run.updates  # is the best where nothing is measured
+    newest = -float(run.updates)  # is the best where nothing is measured
     result = sum(wins) / len(wins) if wins else -scores.get("eval/nash_conv", newest)
     if result > run.best:
         run.best = result
