@@ -278,7 +278,7 @@ def test_a_line_says_it_all():
     assert str(Tally([13, 37, 50, 25, 3])) == (
         "128 pairs, score -0.125 [-0.209, -0.042], nElo -64.0 [-107.1, -21.3], LOS 0.2 %"
     )
-    assert "score +1.000 [+1.000, +1.000], nElo +inf" in str(Tally([0, 0, 0, 0, 1]))
+    assert "score +1.000 [-0.707, +1.000], nElo +inf" in str(Tally([0, 0, 0, 0, 1]))
 
 
 @pytest.mark.parametrize("counts", [[1, 2, -3, 4, 5], [], [1, 2, 3], [0, 0, 0, 0, 0]])
