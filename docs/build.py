@@ -100,6 +100,9 @@ def build(out: Path) -> int:
     Returns:
         the exit status.
     """
+    if out.exists() and not (out / "index.html").exists() and list(out.iterdir()):
+        print(f"{out} holds something else than a site", file=sys.stderr)
+        return 2
     with tempfile.TemporaryDirectory() as name:
         work = Path(name)
         write_sources(work / "docs")

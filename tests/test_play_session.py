@@ -202,6 +202,29 @@ def test_a_take_may_be_played_in_one_go() -> None:
     assert one.record().actions == other.record().actions
 
 
+def test_what_is_refused_in_a_row_tells_nothing_of_the_card_that_is_turned() -> None:
+    told = set()
+    for seed in range(8):
+        for game in played(session(seed=seed, seat=1)):
+            if game.view.phase == "offered" and 0 in game.legal:
+                with pytest.raises(IllegalActionError) as caught:
+                    game.choose(0, 1)  # the decliner turns the next card, unless the other insists
+                told.add("" if game.view.stock_count == 0 else str(caught.value))
+    assert "take: first see the card that is turned" in told
+    assert told <= {"", "take: first see the card that is turned", "take: it is not your turn then"}
+
+
+def test_a_hint_that_was_taken_back_is_still_known() -> None:
+    game = session(seed=1, undo=True)
+    hint = game.hint()
+    game.choose(game.legal[0])
+    game.undo()
+    assert game.hinted == hint
+    game.choose(game.legal[0])
+    note = next(note for note in game.record().notes if "undone" in note)
+    assert note == {"agents": {"expert": hint}, "undone": 1}
+
+
 def test_a_choice_is_taken_back_with_all_that_came_of_it() -> None:
     game = session(seed=1, undo=True, rules="classic")
     assert not game.can_undo

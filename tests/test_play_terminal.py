@@ -296,7 +296,7 @@ def test_a_card_alone_with_two_uses_asks_which() -> None:
         (["--hints", "nobody"], "error: agent nobody: unknown agent 'nobody': known are random,"),
         (
             ["--against", "tests.rogues:Nope"],
-            "error: agent tests.rogues:Nope: module 'tests.rogues' has no attribute 'Nope'\n",
+            "error: agent tests.rogues:Nope: AttributeError: module",
         ),
         (["--rules", "chess"], "chess"),
         (["--seed", "-1"], "seed"),

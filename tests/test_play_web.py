@@ -213,8 +213,9 @@ def test_hints_and_undo_are_in_the_state(tmp_path: Path) -> None:
     assert visitor.state["hint"] == {"pass": 0.0, "take": 1.0}
     visitor.decide(1)
     assert (visitor.state["hint"], visitor.state["undo"]) == ({}, True)
-    visitor.decide("undo")
-    assert {**visitor.state, "version": 0} == {**first, "version": 0}
+    visitor.decide("undo")  # but what was told stays told
+    expected = {**first, "hint": {"pass": 0.0, "take": 1.0}, "version": 0}
+    assert {**visitor.state, "version": 0} == expected
     refused(visitor.decide("undo"), 400, "nothing to undo")
     strict = Visitor(room(tmp_path))
     assert strict.state["undo"] is None
@@ -229,9 +230,13 @@ def test_an_agent_that_fails_is_said_and_the_game_is_kept(tmp_path: Path) -> Non
     assert visitor.decide("new").status_code == 200
 
 
-def test_a_game_that_cannot_be_saved_is_said(tmp_path: Path) -> None:
+def test_a_game_that_cannot_be_saved_is_said_and_not_left_behind(tmp_path: Path) -> None:
     visitor = Visitor(room(tmp_path / "gone"))
     assert "could not be saved" in visitor.play()["after"]["saved"]
+    refused(visitor.decide("new"), 400, "the last game could not be saved")
+    (tmp_path / "gone").mkdir()
+    assert visitor.decide("new").status_code == 200
+    assert len(read_records(tmp_path / "gone" / "games.jsonl")) == 1
 
 
 # --- what is told before the end ---

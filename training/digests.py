@@ -42,7 +42,8 @@ def _roots(spec: str, package: str) -> list[Path]:
         found = None
     if found is None:
         raise DigestError(f"agent {spec!r}: there is no package {package!r}")
-    return [Path(place) for place in found.submodule_search_locations or [found.origin or ""]]
+    origin = [found.origin] if found.origin else []
+    return [Path(place) for place in found.submodule_search_locations or origin]
 
 
 def _named(root: Path) -> list[tuple[str, Path]]:

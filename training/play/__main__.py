@@ -2,7 +2,8 @@
 
 The game goes to the file of records when it is over, and as far as it was played when it is broken
 off. The exit status is 0 after a game and after ``quit`` or the end of input, 130 after Ctrl-C, 1
-when the agent failed or the game could not be saved, and 2 for wrong options.
+when the agent failed or the game could not be saved, and 2 for wrong options; with ``--web`` Ctrl-C
+is the end that is expected, and the status 0 unless the last game could not be saved.
 """
 
 import argparse
@@ -128,7 +129,8 @@ def deals(setting: Setting, seat: str, seed: int | None, deal: int | None) -> It
 def _play(session: Session) -> int:
     """A game in the terminal, saved however it ends."""
     status = 0
-    with _handling(ENDINGS, _stop):
+    interrupt = _handling([signal.SIGINT], signal.default_int_handler)
+    with _handling(ENDINGS, _stop), interrupt, _waking():
         try:
             terminal.play(session)
         except KeyboardInterrupt:
@@ -136,7 +138,8 @@ def _play(session: Session) -> int:
             print()
         except SystemExit as stop:  # a signal
             status = int(stop.code or 0)
-        saved = keep(session)
+        finally:
+            saved = keep(session)
     return status or int(not saved or bool(session.failure))
 
 
@@ -154,8 +157,12 @@ def _serve(sessions: Iterator[Session], server: socket.socket) -> int:
     from training.play.room import Room  # noqa: PLC0415  # an extra
     from training.play.web import serving  # noqa: PLC0415
 
-    status, games = 0, Room(sessions)
-    with _handling(ENDINGS, _stop):
+    status = 0
+    with _handling(ENDINGS, _stop), _handling([signal.SIGINT], signal.default_int_handler):
+        try:
+            games = Room(sessions)
+        except KeyboardInterrupt:
+            return 130
         try:
             with serving(games, server) as address:
                 print(f"play at {address} (Ctrl-C stops the server)", flush=True)
@@ -164,7 +171,8 @@ def _serve(sessions: Iterator[Session], server: socket.socket) -> int:
             print()
         except SystemExit as stop:  # a signal
             status = int(stop.code or 0)
-        saved = keep(games.session)
+        finally:
+            saved = keep(games.session)
     return status or int(not saved)
 
 
@@ -197,6 +205,17 @@ def _handling(names: Iterable[int], handler: Handler) -> Iterator[None]:
     finally:
         for name, former in before:
             signal.signal(name, former)
+
+
+@contextmanager
+def _waking() -> Iterator[None]:
+    """Wake a read each second: a signal that came just before it is seen then, not after a line."""
+    with _handling([signal.SIGALRM], lambda number, frame: None):
+        signal.setitimer(signal.ITIMER_REAL, 1, 1)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

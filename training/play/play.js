@@ -14,14 +14,16 @@
   // --- the server ---
 
   async function ask(path, options) {
+    let response;
     try {
-      const response = await fetch(path, options);
-      return [response.ok, await response.json()];
+      response = await fetch(path, options);
     } catch {
       gone = true;
       say("The server has stopped. Start it again and load this page anew.");
       return [false, {}];
     }
+    const failed = { error: "The server failed at this" };
+    return [response.ok, await response.json().catch(() => failed)];
   }
 
   async function look() {
@@ -37,7 +39,7 @@
 
   /** Send what was decided; what is clicked until the answer comes counts for nothing. */
   async function decide(what) {
-    if (deciding || gone) return;
+    if (deciding || gone || !state) return;
     deciding = true;
     document.body.classList.add("busy");
     const body = JSON.stringify({ version: state.version, what });
@@ -106,6 +108,7 @@
     const { view, seats, headline, actions } = state, table = find("table");
     const prompt = state.prompt.replace(CARD, signed);
     const playing = table.contains(document.activeElement);
+    endDrag();  // what was dragged may be gone
     drawTable(table, view, after ? after.other : null, { seats, headline, prompt, actions, choose: decide });
     for (const face of table.querySelectorAll(".slot .card, [data-place=face-up] .card")) {
       face.draggable = offers(face).length > 0;

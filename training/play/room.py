@@ -1,7 +1,7 @@
 """A game that any number of pages look at and decide in, and the next one after it."""
 
 import json
-import secrets
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future
 from itertools import count
@@ -33,7 +33,7 @@ class Room:
     def __init__(self, sessions: Iterator[Session]) -> None:
         self._sessions = sessions
         self._asked = SimpleQueue[tuple[object, object, Future[None]]]()
-        self._versions = count(secrets.randbits(40))  # those of another server mean nothing here
+        self._versions = count(time.time_ns() // 1000)  # later than those of a server before
         self._begin()
         self._renew()
 
@@ -76,11 +76,19 @@ class Room:
             case "undo":
                 self.session.undo()
             case "new" if self.session.over:
+                self._keep()
                 self._begin()
             case "new":
                 raise OptionError("the game is not over")
             case action:
                 self.session.choose(action)
+
+    def _keep(self) -> None:
+        """Save the last game if that failed before; there is no next one while it fails."""
+        try:
+            self.session.save()
+        except OSError as error:
+            raise OptionError(f"the last game could not be saved: {error}") from None
 
     def _begin(self) -> None:
         self.session = next(self._sessions)
@@ -125,7 +133,7 @@ def _after(session: Session) -> dict[str, Any]:
 
 
 def _save(session: Session) -> str:
-    """Save a game and say where. If it cannot be, that is tried again when the server stops."""
+    """Save a game and say where; if it cannot be, that is tried again before the next game."""
     try:
         return f"Saved in {session.setting.out}, line {session.save()}"
     except OSError as error:

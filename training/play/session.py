@@ -13,6 +13,7 @@ from conquian_env import Game, GameRecord, RuleSet, View, action_name
 from conquian_env.errors import IllegalActionError, OptionError
 from conquian_env.record import append_record
 from conquian_env.seeds import decision_seeds
+from conquian_env.state import Phase
 from training.analyse import named
 from training.match import ask, ask_probabilities
 from training.play.words import START, Line, addressed, tell
@@ -129,7 +130,7 @@ class Session:
         self._advance()
 
     def undo(self) -> None:
-        """Go back to the person's last choice; the record says so.
+        """Go back to the person's last choice; the record says so once something is played there.
 
         Raises:
             OptionError: that is not allowed, or there is none.
@@ -142,8 +143,9 @@ class Session:
         later = (note for other, note in self._notes.items() if other >= ply)
         undone = 1 + sum(note.get("undone", 0) for note in later)
         self._actions = self._actions[:ply]
+        hint = {name: told for name, told in self._notes.get(ply, {}).items() if name == "agents"}
         self._notes = {earlier: note for earlier, note in self._notes.items() if earlier < ply}
-        self._notes[ply] = {"undone": undone}
+        self._notes[ply] = {**hint, "undone": undone}  # a hint that was given stays known
         self._game = self._start.copy()
         for action in self._actions:
             self._game.apply(action)
@@ -185,9 +187,13 @@ class Session:
         if not self.legal:
             raise IllegalActionError("there is no choice to make")
         game = self._game.copy()
-        for action in actions:
+        for number, action in enumerate(actions):
             if game.actor != self.seat and not game.is_over:
                 raise IllegalActionError(f"{action_name(action)}: it is not your turn then")
+            if number and game.phase in (Phase.GIVE, Phase.TURNED):  # else a refusal would tell it
+                raise IllegalActionError(
+                    f"{action_name(action)}: first see the card that is turned"
+                )
             try:
                 game.apply(action)
             except IllegalActionError as error:

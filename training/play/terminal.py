@@ -140,7 +140,7 @@ def parse(line: str, view: View) -> list[int]:
         ConquianError: it names none, or a card alone with which more can be done than one thing.
     """
     words = _plain(line).split()
-    if len(words) == 1 and words[0].isdecimal():
+    if len(words) == 1 and len(words[0]) < 5 and words[0].isdecimal():
         return [_numbered(int(words[0]), view.legal_actions)]
     if len(words) == 1 and words[0].upper() in NAMES:
         return [_with_card(card(words[0].upper()), view)]

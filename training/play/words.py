@@ -99,7 +99,7 @@ def result(view: View, other: str) -> str:
         return "A draw: the stock is used up"
     who = "You win" if view.winner == view.seat else f"{other} wins"
     won = f", for {view.stake}" if view.stake > 1 else ""
-    return f"{who} with {view.rules.deal + 1} cards on the table{won}"
+    return f"{who} with {view.rules.target} cards on the table{won}"
 
 
 def question(view: View) -> str:
