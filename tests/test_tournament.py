@@ -359,7 +359,7 @@ def test_a_toml_file_says_who_plays(tmp_path):
             ["random", "greedy", "tests.test_tournament:Eights"],
             "Eights plays RuleSet(seven_jack_adjacent=True, deal=8",
         ),
-        (["random", ":Agent"], "':Agent'"),
+        (["random", ":Agent"], "agent :Agent: "),
     ],
 )
 def test_wrong_arguments_are_named_in_one_line(arguments, culprit, tmp_path, capsys):
