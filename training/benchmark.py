@@ -37,7 +37,7 @@ from training.match import Estimate, MatchResult
 from training.schedule import Part, parts
 from training.strength import Tally
 from training.tables import WIDE, forfeit_notes, markdown_table
-from training.toml import STRICT
+from training.toml import STRICT, first_fault
 
 VERSION: Literal["conquian-bench-v1"] = "conquian-bench-v1"
 ANCHORS = {  # specs, and deals against each
@@ -278,9 +278,7 @@ def read_card(path: Path) -> Card:
     except OSError as error:
         raise BenchmarkError(f"{path}: {error.strerror}") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        what = " ".join([*map(str, first["loc"]), first["msg"]])
-        raise BenchmarkError(f"{path} is no card of {VERSION}: {what}") from None
+        raise BenchmarkError(f"{path} is no card of {VERSION}: {first_fault(error)}") from None
     if [(match.anchor, sum(match.pairs)) for match in card.matches] != list(ANCHORS.items()):
         raise BenchmarkError(f"{path} is no card of {VERSION}: its deals or anchors are others")
     return card

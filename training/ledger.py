@@ -22,7 +22,7 @@ from conquian_env.errors import ConquianError, shown
 from training.backends import Setting
 from training.match import GIVEN_UP, Forfeit, MatchResult
 from training.schedule import Part
-from training.toml import STRICT
+from training.toml import STRICT, first_fault
 
 FORMAT = "conquian-ledger-2"
 KINDS = {*map(str, Fault), GIVEN_UP}
@@ -117,7 +117,7 @@ class Ledger:
                 part = Part(*line.part)
                 self.played[part] = self._result(part, line)
             except ValidationError as error:
-                raise self._refused(number, _first(error)) from None
+                raise self._refused(number, first_fault(error)) from None
             except (ValueError, RecursionError) as error:
                 raise self._refused(number, str(error)) from None
         if len(whole) < len(data):
@@ -156,12 +156,6 @@ def _check_forfeit(forfeit: Forfeit, part: Part, agents: tuple[str, str]) -> Non
 
 def _line(content: dict[str, Any]) -> bytes:
     return json.dumps(content).encode() + b"\n"
-
-
-def _first(error: ValidationError) -> str:
-    """The first fault, and where it is."""
-    first = error.errors()[0]
-    return " ".join([*map(str, first["loc"]), first["msg"]])
 
 
 def _other(head: bytes, ours: dict[str, Any]) -> str:

@@ -35,6 +35,12 @@ Positive = Annotated[float, Field(gt=0, le=LARGEST)]
 Rules = Annotated[str | dict[str, Any], AfterValidator(_playable)]
 
 
+def first_fault(error: ValidationError) -> str:
+    """The first thing that pydantic refused, and where it is."""
+    first = error.errors()[0]
+    return " ".join([*map(str, first["loc"]), first["msg"]])
+
+
 def load_toml(path: Path) -> dict[str, Any]:
     """What is in a TOML file.
 
