@@ -20,7 +20,7 @@ from torch.utils.tensorboard import SummaryWriter
 from tqdm import tqdm
 
 from agents.checkpoint import Checkpoint, save
-from training.command import StoppedError, command
+from training.command import StoppedError, command, handling
 from training.config import Config, load_config
 from training.lock import holding
 from training.ppo import Losses
@@ -174,13 +174,8 @@ def _asked_to_stop() -> Iterator[threading.Event]:
     if threading.current_thread() is not threading.main_thread():
         yield asked
         return
-    numbers = int(signal.SIGINT), int(signal.SIGTERM)
-    before = {number: signal.signal(number, note) for number in numbers}
-    try:
+    with handling((signal.SIGINT, signal.SIGTERM), note) as before:
         yield asked
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 class _Log:

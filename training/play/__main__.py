@@ -13,13 +13,12 @@ import shlex
 import signal
 import socket
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import numpy as np
 
@@ -29,11 +28,11 @@ from conquian_env.deal import check_deal, seed_bits
 from conquian_env.errors import ConquianError, OptionError
 from conquian_env.seeds import derive
 from training.backends import Limits, is_ours
+from training.command import handling
 from training.match import check_plays
 from training.play import terminal
 from training.play.session import Named, Session, Setting
 
-Handler = Callable[[int, FrameType | None], Any] | int
 ENDINGS = signal.SIGTERM, signal.SIGHUP  # to be told to end, and a terminal that is closed
 LIMITS = Limits(move_seconds=60.0)  # of a foreign agent: a person can press Ctrl-C
 
@@ -129,8 +128,8 @@ def deals(setting: Setting, seat: str, seed: int | None, deal: int | None) -> It
 def _play(session: Session) -> int:
     """A game in the terminal, saved however it ends."""
     status = 0
-    interrupt = _handling([signal.SIGINT], signal.default_int_handler)
-    with _handling(ENDINGS, _stop), interrupt, _waking():
+    interrupt = handling([signal.SIGINT], signal.default_int_handler)
+    with handling(ENDINGS, _stop), interrupt, _waking():
         try:
             terminal.play(session)
         except KeyboardInterrupt:
@@ -158,7 +157,7 @@ def _serve(sessions: Iterator[Session], server: socket.socket) -> int:
     from training.play.web import serving  # noqa: PLC0415
 
     status = 0
-    with _handling(ENDINGS, _stop), _handling([signal.SIGINT], signal.default_int_handler):
+    with handling(ENDINGS, _stop), handling([signal.SIGINT], signal.default_int_handler):
         try:
             games = Room(sessions)
         except KeyboardInterrupt:
@@ -180,7 +179,7 @@ def keep(session: Session) -> bool:
     """Save a game and say where it is; whether it is not lost."""
     path = session.setting.out
     try:
-        with _handling((signal.SIGINT, *ENDINGS), signal.SIG_IGN):
+        with handling((signal.SIGINT, *ENDINGS), signal.SIG_IGN):
             line = session.save()
     except OSError as error:
         print(f"error: the game could not be saved: {error}; its record:", file=sys.stderr)
@@ -197,20 +196,9 @@ def keep(session: Session) -> bool:
 
 
 @contextmanager
-def _handling(names: Iterable[int], handler: Handler) -> Iterator[None]:
-    """Meanwhile, signals are answered in one way."""
-    before = [(name, signal.signal(name, handler)) for name in names]
-    try:
-        yield
-    finally:
-        for name, former in before:
-            signal.signal(name, former)
-
-
-@contextmanager
 def _waking() -> Iterator[None]:
     """Wake a read each second: a signal that came just before it is seen then, not after a line."""
-    with _handling([signal.SIGALRM], lambda number, frame: None):
+    with handling([signal.SIGALRM], lambda number, frame: None):
         signal.setitimer(signal.ITIMER_REAL, 1, 1)
         try:
             yield
